@@ -1,0 +1,43 @@
+# Every target sets up its own environment: Python 3.11+ and make are all you need.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: run test lint format bench docs clean help
+
+help:            ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+run: $(READY)    ## solve and explain the built-in game
+	$(BIN)/ppsm demo
+
+test: $(READY)   ## run the tests
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY)   ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## apply the style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## measure what the documentation claims
+	$(BIN)/python -m benchmarks
+
+docs: $(READY)   ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+clean:           ## remove everything the targets made
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# Installed once; again only when the dependencies change.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than Python 3.11; install 3.11 or call make PYTHON=/path/to/python3.11"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[scip,dev,docs]"
+	@touch $@

@@ -1,0 +1,93 @@
+"""Checked conversion of what users pass into the read-only arrays that the package works on."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from ppsm.errors import InputError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+SparseMatrix = sp.csr_array[Any]
+
+INFINITY = float("inf")
+
+
+def frozen_vector(
+    values: ArrayLike, length: int, what: str, *, infinite: bool = False, names: Sequence[str] = ()
+) -> FloatArray:
+    """Return a read-only float vector of the given length, or say what is wrong with it.
+
+    Infinite entries are refused unless ``infinite`` is set; NaN always is.
+    """
+    try:
+        vector = np.array(values, dtype=np.float64, ndmin=1)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{what} must be numbers; found {type(values).__name__} with other content."
+        ) from None
+    if vector.shape != (length,):
+        raise InputError(
+            f"{what} has shape {vector.shape}, expected ({length},): pass one number for each entry."
+        )
+    bad = np.isnan(vector) if infinite else ~np.isfinite(vector)
+    if bad.any():
+        index = int(np.flatnonzero(bad)[0])
+        label = f"'{names[index]}'" if index < len(names) else f"entry {index}"
+        raise InputError(
+            f"{what} of {label} is {vector[index]}, expected a {'number' if infinite else 'finite number'}: "
+            "mend the data."
+        )
+    vector.setflags(write=False)
+    return vector
+
+
+def frozen_matrix(matrix: Any, shape: tuple[int, int], what: str) -> SparseMatrix:
+    """Return a canonical CSR copy of a dense or sparse matrix, or say what is wrong with it."""
+    try:
+        result: SparseMatrix = sp.csr_array(matrix, dtype=np.float64, copy=True)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be a numeric matrix; found {type(matrix).__name__}.") from None
+    if result.shape != shape:
+        raise InputError(f"{what} has shape {result.shape}, expected {shape}: rows and columns must match.")
+    result.sum_duplicates()
+    result.eliminate_zeros()
+    finite = np.isfinite(result.data)
+    if not finite.all():
+        entry = int(np.flatnonzero(~finite)[0])
+        row = int(np.searchsorted(result.indptr, entry, side="right") - 1)
+        column = int(result.indices[entry])
+        raise InputError(
+            f"{what} holds {result.data[entry]} in row {row}, column {column}; expected a finite number."
+        )
+    for part in (result.data, result.indices, result.indptr):
+        part.setflags(write=False)
+    return result
+
+
+def unique_names(names: Iterable[str] | None, count: int, prefix: str, what: str) -> tuple[str, ...]:
+    """Return the names as a tuple, ``prefix0, prefix1, ...`` where none are given."""
+    if names is None:
+        return tuple(f"{prefix}{index}" for index in range(count))
+    result = tuple(str(name) for name in names)
+    if len(result) != count:
+        raise InputError(f"{what}: found {len(result)} names for {count} entries; pass one for each.")
+    if len(set(result)) != count:
+        twice = next(name for index, name in enumerate(result) if name in result[:index])
+        raise InputError(f"{what}: the name '{twice}' is used twice; names must differ.")
+    return result
+
+
+def ordered(lower: FloatArray, upper: FloatArray, names: Sequence[str], what: str) -> None:
+    """Refuse bounds that cross, naming the first culprit."""
+    crossed = lower > upper
+    impossible = (lower == INFINITY) | (upper == -INFINITY)
+    for index in np.flatnonzero(crossed | impossible)[:1]:
+        raise InputError(
+            f"{what} '{names[index]}' has lower bound {lower[index]} and upper bound {upper[index]}; "
+            "expected lower <= upper with a finite number between them."
+        )

@@ -1,0 +1,1 @@
+"""Methods that turn a bilevel program into a single-level one, and the exchange-format reader."""

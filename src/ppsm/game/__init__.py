@@ -1,0 +1,1 @@
+"""The game: follower, leader, solution and its independent verification."""

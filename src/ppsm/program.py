@@ -1,0 +1,227 @@
+"""Linear and bilevel programs as plain arrays: the language that all layers speak.
+
+Sign table of the duals, the same everywhere in ppsm (and in linopy and HiGHS): the **price** of a row is
+the rate at which the optimal value rises when the row's right-hand side rises.
+
+=====================  =====================  =======================================
+in a minimisation      price / reduced cost   because
+=====================  =====================  =======================================
+row ``a x >= b``       ``>= 0``               a larger b can only cost more
+row ``a x <= b``       ``<= 0``               a larger b can only save
+row ``a x == b``       free
+column at its lower    reduced cost ``>= 0``  raising it further would cost
+column at its upper    reduced cost ``<= 0``  raising it further would save
+=====================  =====================  =======================================
+
+With these signs stationarity reads ``c = A' prices + reduced_costs``.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import (
+    INFINITY,
+    BoolArray,
+    FloatArray,
+    SparseMatrix,
+    frozen_matrix,
+    frozen_vector,
+    ordered,
+    unique_names,
+)
+from ppsm.errors import InputError, ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProgram:
+    """``min cost' x + offset  s.t.  row_lower <= matrix x <= row_upper,  column_lower <= x <= column_upper``.
+
+    Build one with :meth:`from_arrays`, which checks and copies what it is given.
+    """
+
+    cost: FloatArray
+    matrix: SparseMatrix
+    row_lower: FloatArray
+    row_upper: FloatArray
+    column_lower: FloatArray
+    column_upper: FloatArray
+    row_names: tuple[str, ...]
+    column_names: tuple[str, ...]
+    offset: float = 0.0
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        cost: ArrayLike,
+        matrix: Any,
+        row_lower: ArrayLike | None = None,
+        row_upper: ArrayLike | None = None,
+        column_lower: ArrayLike = 0.0,
+        column_upper: ArrayLike = INFINITY,
+        row_names: Iterable[str] | None = None,
+        column_names: Iterable[str] | None = None,
+        offset: float = 0.0,
+    ) -> Self:
+        """Check the arrays, copy them and give rows and columns names if they have none."""
+        cost_vector = np.asarray(cost, dtype=np.float64)
+        if cost_vector.ndim != 1:
+            raise InputError(
+                f"the cost has {cost_vector.ndim} dimensions; expected a vector, one per column."
+            )
+        columns = cost_vector.size
+        rows = int(matrix.shape[0]) if hasattr(matrix, "shape") else len(matrix)
+        names = unique_names(column_names, columns, "x", "columns")
+        row_labels = unique_names(row_names, rows, "row", "rows")
+
+        def bound(
+            value: ArrayLike | None, default: float, length: int, what: str, labels: tuple[str, ...]
+        ) -> FloatArray:
+            filled = np.full(length, default) if value is None else np.asarray(value, dtype=np.float64)
+            if filled.ndim == 0:
+                filled = np.full(length, float(filled))
+            return frozen_vector(filled, length, what, infinite=True, names=labels)
+
+        program = cls(
+            cost=frozen_vector(cost_vector, columns, "the cost", names=names),
+            matrix=frozen_matrix(matrix, (rows, columns), "the constraint matrix"),
+            row_lower=bound(row_lower, -INFINITY, rows, "the lower bound", row_labels),
+            row_upper=bound(row_upper, INFINITY, rows, "the upper bound", row_labels),
+            column_lower=bound(column_lower, -INFINITY, columns, "the lower bound", names),
+            column_upper=bound(column_upper, INFINITY, columns, "the upper bound", names),
+            row_names=row_labels,
+            column_names=names,
+            offset=float(offset),
+        )
+        if not np.isfinite(program.offset):
+            raise InputError(f"the objective's constant is {offset}; expected a finite number.")
+        ordered(program.row_lower, program.row_upper, row_labels, "row")
+        ordered(program.column_lower, program.column_upper, names, "column")
+        return program
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.row_names), len(self.column_names)
+
+
+@dataclass(frozen=True, eq=False)
+class BilevelProgram:
+    """A leader who anticipates an LP follower, in arrays: problem (1) of the paper, all parts linear.
+
+    The leader chooses ``x`` (some entries integer), the follower answers with a least-cost ``y`` whose rows
+    have the prices ``p``; where the follower has several best answers or price vectors, the leader picks
+    (the optimistic convention of the paper)::
+
+        min   leader_cost' x + response_cost' y + price_cost' p + offset
+        s.t.  leader_lower <= leader_matrix x + response_matrix y + price_matrix p <= leader_upper
+              variable_lower <= x <= variable_upper,   x[i] integer where is_integer[i]
+              y, p  primal and dual solution of
+                    min follower.cost' y  s.t.  row_lower <= follower.matrix y + coupling x <= row_upper
+
+    Both levels minimise here; ``leader_sign`` and ``follower_sign`` are -1 where the user's problem maximised,
+    and only reporting looks at them.
+    """
+
+    leader_cost: FloatArray
+    response_cost: FloatArray
+    price_cost: FloatArray
+    offset: float
+    variable_lower: FloatArray
+    variable_upper: FloatArray
+    is_integer: BoolArray
+    variable_names: tuple[str, ...]
+    leader_matrix: SparseMatrix
+    response_matrix: SparseMatrix
+    price_matrix: SparseMatrix
+    leader_lower: FloatArray
+    leader_upper: FloatArray
+    leader_row_names: tuple[str, ...]
+    follower: LinearProgram
+    coupling: SparseMatrix
+    leader_sign: float = 1.0
+    follower_sign: float = 1.0
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        follower: LinearProgram,
+        leader_cost: ArrayLike,
+        coupling: Any,
+        response_cost: ArrayLike | None = None,
+        price_cost: ArrayLike | None = None,
+        offset: float = 0.0,
+        variable_lower: ArrayLike = 0.0,
+        variable_upper: ArrayLike = INFINITY,
+        is_integer: ArrayLike = False,
+        variable_names: Iterable[str] | None = None,
+        leader_matrix: Any = None,
+        response_matrix: Any = None,
+        price_matrix: Any = None,
+        leader_lower: ArrayLike | None = None,
+        leader_upper: ArrayLike | None = None,
+        leader_row_names: Iterable[str] | None = None,
+        leader_sign: float = 1.0,
+        follower_sign: float = 1.0,
+    ) -> Self:
+        """Check the arrays and copy them; parts left out are zero, absent rows mean no leader constraint."""
+        rows, columns = follower.shape
+        # The leader's own part has the form of a linear program, so that its checks serve here too.
+        blocks = [block for block in (leader_matrix, response_matrix, price_matrix) if block is not None]
+        count = 0 if not blocks else int(np.shape(blocks[0])[0])
+        variables = np.asarray(leader_cost, dtype=np.float64).size
+        own = LinearProgram.from_arrays(
+            cost=leader_cost,
+            matrix=np.zeros((count, variables)) if leader_matrix is None else leader_matrix,
+            row_lower=leader_lower,
+            row_upper=leader_upper,
+            column_lower=variable_lower,
+            column_upper=variable_upper,
+            row_names=unique_names(leader_row_names, count, "leader_row", "leader rows"),
+            column_names=unique_names(variable_names, variables, "u", "leader variables"),
+            offset=offset,
+        )
+        integer = np.broadcast_to(np.asarray(is_integer, dtype=np.bool_), (variables,)).copy()
+        integer.setflags(write=False)
+
+        def part(matrix: Any, width: int, what: str) -> SparseMatrix:
+            empty = np.zeros((count, width))
+            return frozen_matrix(empty if matrix is None else matrix, (count, width), what)
+
+        def costs(values: ArrayLike | None, width: int, what: str) -> FloatArray:
+            return frozen_vector(np.zeros(width) if values is None else values, width, what)
+
+        if leader_sign not in (1.0, -1.0) or follower_sign not in (1.0, -1.0):
+            raise ModelError(
+                f"signs are {leader_sign} and {follower_sign}; expected 1 (minimise) or -1 (maximise)."
+            )
+        return cls(
+            leader_cost=own.cost,
+            response_cost=costs(response_cost, columns, "the leader's cost of responses"),
+            price_cost=costs(price_cost, rows, "the leader's cost of prices"),
+            offset=own.offset,
+            variable_lower=own.column_lower,
+            variable_upper=own.column_upper,
+            is_integer=integer,
+            variable_names=own.column_names,
+            leader_matrix=own.matrix,
+            response_matrix=part(response_matrix, columns, "the leader's matrix of responses"),
+            price_matrix=part(price_matrix, rows, "the leader's matrix of prices"),
+            leader_lower=own.row_lower,
+            leader_upper=own.row_upper,
+            leader_row_names=own.row_names,
+            follower=follower,
+            coupling=frozen_matrix(coupling, (rows, variables), "the coupling matrix"),
+            leader_sign=float(leader_sign),
+            follower_sign=float(follower_sign),
+        )
+
+    @property
+    def leader_sees_prices(self) -> bool:
+        """Whether any price has a coefficient in the leader's objective or constraints."""
+        return bool(self.price_matrix.nnz or np.any(self.price_cost))

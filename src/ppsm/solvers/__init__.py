@@ -1,0 +1,1 @@
+"""Thin, typed doors to the optimisers: HiGHS (default) and SCIP (extra)."""
