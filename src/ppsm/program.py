@@ -123,8 +123,8 @@ class BilevelProgram:
               y, p  primal and dual solution of
                     min follower.cost' y  s.t.  row_lower <= follower.matrix y + coupling x <= row_upper
 
-    Both levels minimise here; ``leader_sign`` and ``follower_sign`` are -1 where the user's problem maximised,
-    and only reporting looks at them.
+    Both levels minimise here; ``leader_sign`` and ``follower_sign`` are -1 where the user's
+    problem maximised, and only reporting looks at them.
     """
 
     leader_cost: FloatArray
