@@ -1,0 +1,198 @@
+"""The follower's optimality conditions beside the leader's problem: the common ground of all methods.
+
+For a convex follower the answer ``y`` with multipliers ``m`` is optimal exactly when it is feasible, the
+multipliers have the right signs, stationarity ``c = A' p + r`` holds and every inequality is tight or has a
+zero multiplier. All but the last are linear. :class:`KktSystem` holds the linear part as one relaxation and
+the last as a list of complementarity pairs; the methods differ only in how they enforce the pairs.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
+from ppsm.program import BilevelProgram, LinearProgram
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """One multiplier for each finite side of a follower row or column.
+
+    ``sign`` is +1 for the side ``>= bound`` and -1 for ``<= bound``; where both sides coincide there is one
+    multiplier of free sign (``is_free``) and no complementarity. Rows come before columns.
+    """
+
+    is_row: BoolArray
+    index: IntArray
+    sign: FloatArray
+    bound: FloatArray
+    is_free: BoolArray
+    names: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.index.size
+
+    @cached_property
+    def twin(self) -> IntArray:
+        """For each multiplier the position of the other side of the same row or column, -1 where none."""
+        twins = np.full(self.count, -1, dtype=np.int64)
+        first_seen: dict[tuple[bool, int], int] = {}
+        for position, key in enumerate(zip(self.is_row.tolist(), self.index.tolist(), strict=True)):
+            if key in first_seen:
+                twins[position], twins[first_seen[key]] = first_seen[key], position
+            else:
+                first_seen[key] = position
+        return twins
+
+
+def _sides(lower: FloatArray, upper: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, BoolArray]:
+    """Index, sign, bound and freedom of the multipliers of rows or columns with these bounds."""
+    equal = np.flatnonzero(lower == upper)
+    below = np.flatnonzero((lower > -INFINITY) & (lower != upper))
+    above = np.flatnonzero((upper < INFINITY) & (lower != upper))
+    index = np.concatenate([equal, below, above])
+    sign = np.concatenate([np.ones(equal.size + below.size), -np.ones(above.size)])
+    bound = np.concatenate([lower[equal], lower[below], upper[above]])
+    free = np.arange(index.size) < equal.size
+    return index, sign, bound, free
+
+
+def multipliers_of(follower: LinearProgram) -> Multipliers:
+    """List the multipliers of a linear program."""
+    rows = _sides(follower.row_lower, follower.row_upper)
+    columns = _sides(follower.column_lower, follower.column_upper)
+    index, sign, bound, free = (np.concatenate(parts) for parts in zip(rows, columns, strict=True))
+    is_row = np.arange(index.size) < rows[0].size
+    labels = (*follower.row_names, *follower.column_names)
+    words = np.where(free, "==", np.where(sign > 0, ">=", "<="))
+    bounded = np.where(is_row, index, follower.shape[0] + index)
+    names = tuple(f"{labels[i]} {word} {b:g}" for i, word, b in zip(bounded, words, bound, strict=True))
+    return Multipliers(is_row, index, sign, bound, free, names)
+
+
+@dataclass(frozen=True, eq=False)
+class KktSystem:
+    """The linear part of the single-level problem, and the pairs that complete it.
+
+    Columns of ``relaxation``: leader variables, follower responses, multipliers. ``slack_matrix`` times the
+    columns plus ``slack_constant`` is the slack of each multiplier's inequality (zero for the free ones).
+    """
+
+    program: BilevelProgram
+    multipliers: Multipliers
+    relaxation: LinearProgram
+    is_integer: BoolArray
+    price_map: SparseMatrix
+    slack_matrix: SparseMatrix
+    slack_constant: FloatArray
+
+    @property
+    def variables(self) -> slice:
+        """Columns of the leader's variables."""
+        return slice(0, len(self.program.variable_names))
+
+    @property
+    def responses(self) -> slice:
+        """Columns of the follower's answer."""
+        start = len(self.program.variable_names)
+        return slice(start, start + self.program.follower.shape[1])
+
+    @property
+    def first_multiplier(self) -> int:
+        """Column of the first multiplier."""
+        return len(self.program.variable_names) + self.program.follower.shape[1]
+
+    @cached_property
+    def pairs(self) -> IntArray:
+        """Positions of the multipliers that are one half of a complementarity pair."""
+        return np.flatnonzero(~self.multipliers.is_free)
+
+    def prices(self, columns: FloatArray) -> FloatArray:
+        """The follower's row prices at a point of the relaxation."""
+        return np.asarray(self.price_map @ columns[self.first_multiplier :])
+
+    def slacks(self, columns: FloatArray) -> FloatArray:
+        """The slack of every multiplier's inequality at a point of the relaxation."""
+        return np.asarray(self.slack_matrix @ columns + self.slack_constant)
+
+
+def build_kkt(program: BilevelProgram) -> KktSystem:
+    """Assemble the KKT system of a bilevel program."""
+    follower = program.follower
+    rows, columns = follower.shape
+    multipliers = multipliers_of(follower)
+    positions = np.arange(multipliers.count)
+    of_row, of_column = positions[multipliers.is_row], positions[~multipliers.is_row]
+
+    def selector(chosen: IntArray, height: int) -> SparseMatrix:
+        entries = (multipliers.sign[chosen], (multipliers.index[chosen], chosen))
+        return sp.csr_array(entries, shape=(height, multipliers.count))
+
+    price_map = selector(of_row, rows)
+    reduced_cost_map = selector(of_column, columns)
+    # Slack of side k: sign * (what is bounded - bound); the bounded thing is a row activity or a column.
+    activity = sp.vstack(
+        [
+            sp.hstack([program.coupling, follower.matrix]),
+            sp.hstack([sp.csr_array((columns, len(program.variable_names))), sp.eye_array(columns)]),
+        ],
+        format="csr",
+    )
+    bounded = np.where(multipliers.is_row, multipliers.index, rows + multipliers.index)
+    live_sign = np.where(multipliers.is_free, 0.0, multipliers.sign)
+    slack = sp.diags_array(live_sign) @ activity[bounded, :]
+    slack_matrix = sp.hstack([slack, sp.csr_array((multipliers.count,) * 2)], format="csr")
+    return KktSystem(
+        program=program,
+        multipliers=multipliers,
+        relaxation=_relaxation(program, multipliers, price_map, reduced_cost_map),
+        is_integer=np.concatenate(
+            [program.is_integer, np.zeros(columns + multipliers.count, dtype=np.bool_)]
+        ),
+        price_map=price_map,
+        slack_matrix=slack_matrix,
+        slack_constant=-live_sign * multipliers.bound,
+    )
+
+
+def _relaxation(
+    program: BilevelProgram, multipliers: Multipliers, price_map: SparseMatrix, reduced_cost_map: SparseMatrix
+) -> LinearProgram:
+    """Leader rows, follower feasibility and stationarity: everything but complementarity."""
+    follower = program.follower
+    stationarity = follower.matrix.T @ price_map + reduced_cost_map
+    matrix = sp.block_array(
+        [
+            [program.leader_matrix, program.response_matrix, program.price_matrix @ price_map],
+            [program.coupling, follower.matrix, None],
+            [None, None, stationarity],
+        ],
+        format="csr",
+    )
+    return LinearProgram(
+        cost=np.concatenate([program.leader_cost, program.response_cost, price_map.T @ program.price_cost]),
+        matrix=matrix,
+        row_lower=np.concatenate([program.leader_lower, follower.row_lower, follower.cost]),
+        row_upper=np.concatenate([program.leader_upper, follower.row_upper, follower.cost]),
+        column_lower=np.concatenate(
+            [program.variable_lower, follower.column_lower, np.where(multipliers.is_free, -INFINITY, 0.0)]
+        ),
+        column_upper=np.concatenate(
+            [program.variable_upper, follower.column_upper, np.full(multipliers.count, INFINITY)]
+        ),
+        row_names=(
+            *program.leader_row_names,
+            *follower.row_names,
+            *(f"stationarity of {name}" for name in follower.column_names),
+        ),
+        column_names=(
+            *program.variable_names,
+            *follower.column_names,
+            *(f"multiplier of {name}" for name in multipliers.names),
+        ),
+        offset=program.offset,
+    )

@@ -1,0 +1,242 @@
+"""An independent check of a claimed solution of a game.
+
+Nothing here is shared with the code that builds or solves the single-level problem, not even the LP solver:
+the follower is solved again with SciPy's ``linprog`` from the raw arrays of the bilevel program.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from ppsm.arrays import INFINITY, FloatArray
+from ppsm.program import BilevelProgram, LinearProgram
+
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong: what, where, and by how much."""
+
+    what: str
+    name: str
+    index: int
+    amount: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.what} '{self.name}' (index {self.index}) by {self.amount:.6g}{unit}"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The verdict: verified exactly when there is no finding.
+
+    ``bilevel_gap`` is how much more the claimed answer costs the follower than its best answer.
+    """
+
+    findings: tuple[Finding, ...]
+    follower_value: float
+    bilevel_gap: float
+
+    @property
+    def verified(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+
+def verify(
+    program: BilevelProgram,
+    variables: FloatArray,
+    responses: FloatArray,
+    prices: FloatArray,
+    objective: float,
+    *,
+    tolerance: float = TOLERANCE,
+    units: Mapping[str, str] | None = None,
+) -> Verification:
+    """Check a claimed leader decision, follower answer, price vector and (minimised) leader objective.
+
+    ``units`` maps a variable's or constraint's name (without its index in brackets) to its unit.
+    """
+    sizes = (len(program.variable_names), program.follower.shape[1], program.follower.shape[0])
+    found = _Findings(tolerance, units or {})
+    for what, claimed, size in zip(
+        ("leader's decision", "follower's answer", "prices"),
+        (variables, responses, prices),
+        sizes,
+        strict=True,
+    ):
+        if claimed.shape != (size,) or not np.isfinite(claimed).all():
+            found.always("incomplete", what, 0, float(size))
+            return found.verdict(np.nan, np.nan)
+    _check_leader(program, variables, responses, prices, objective, found)
+    shift = program.coupling @ variables
+    _check_answer(program.follower, responses, shift, found)
+    value = _solve_again(program.follower, shift)
+    if value is None:
+        found.always("the follower has no optimal answer at", "the leader's decision", 0, INFINITY)
+        return found.verdict(np.nan, np.nan)
+    cost = float(program.follower.cost @ responses)
+    scale = max(1.0, abs(value), float(np.abs(program.follower.cost) @ np.abs(responses)))
+    found.excess(
+        "the follower can do better than its claimed answer at", "follower cost", 0, cost - value, scale
+    )
+    _check_prices(program.follower, prices, shift, value, found)
+    return found.verdict(value + program.follower.offset, cost - value)
+
+
+class _Findings:
+    """Collects what exceeds the tolerance, relative to the scale of the quantity."""
+
+    def __init__(self, tolerance: float, units: Mapping[str, str]) -> None:
+        self._tolerance = tolerance
+        self._units = units
+        self._found: list[Finding] = []
+
+    def always(self, what: str, name: str, index: int, amount: float) -> None:
+        self._found.append(Finding(what, name, index, amount, self._units.get(name.split("[")[0], "")))
+
+    def excess(self, what: str, name: str, index: int, amount: float, scale: float) -> None:
+        if amount > self._tolerance * max(1.0, scale):
+            self.always(what, name, index, amount)
+
+    def outside(
+        self,
+        what: str,
+        names: tuple[str, ...],
+        values: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        scale: FloatArray,
+    ) -> None:
+        amount = np.maximum(lower - values, values - upper)
+        for index in np.flatnonzero(amount > self._tolerance * np.maximum(1.0, scale)):
+            self.always(what, names[index], int(index), float(amount[index]))
+
+    def verdict(self, value: float, gap: float) -> Verification:
+        return Verification(tuple(self._found), value, gap)
+
+
+def _size(values: FloatArray) -> FloatArray:
+    return np.abs(values)
+
+
+def _check_leader(
+    program: BilevelProgram,
+    x: FloatArray,
+    y: FloatArray,
+    prices: FloatArray,
+    objective: float,
+    found: _Findings,
+) -> None:
+    names = program.variable_names
+    found.outside(
+        "leader variable out of bounds", names, x, program.variable_lower, program.variable_upper, _size(x)
+    )
+    rounding = np.where(program.is_integer, np.abs(x - np.round(x)), 0.0)
+    for index in np.flatnonzero(rounding > TOLERANCE):
+        found.always("leader variable not integer", names[index], int(index), float(rounding[index]))
+    parts = ((program.leader_matrix, x), (program.response_matrix, y), (program.price_matrix, prices))
+    activity = sum((matrix @ values for matrix, values in parts), np.zeros(len(program.leader_row_names)))
+    scale = sum((abs(matrix) @ np.abs(values) for matrix, values in parts), np.zeros(activity.size))
+    found.outside(
+        "leader constraint violated",
+        program.leader_row_names,
+        activity,
+        program.leader_lower,
+        program.leader_upper,
+        scale,
+    )
+    costs = ((program.leader_cost, x), (program.response_cost, y), (program.price_cost, prices))
+    recomputed = program.offset + sum(float(cost @ values) for cost, values in costs)
+    magnitude = abs(program.offset) + sum(float(np.abs(cost) @ np.abs(values)) for cost, values in costs)
+    found.excess("misstated", "leader objective", 0, abs(recomputed - objective), magnitude)
+
+
+def _check_answer(follower: LinearProgram, y: FloatArray, shift: FloatArray, found: _Findings) -> None:
+    found.outside(
+        "follower variable out of bounds",
+        follower.column_names,
+        y,
+        follower.column_lower,
+        follower.column_upper,
+        _size(y),
+    )
+    activity = follower.matrix @ y + shift
+    scale = abs(follower.matrix) @ np.abs(y) + np.abs(shift)
+    found.outside(
+        "follower constraint violated",
+        follower.row_names,
+        activity,
+        follower.row_lower,
+        follower.row_upper,
+        scale,
+    )
+
+
+def _solve_again(follower: LinearProgram, shift: FloatArray) -> float | None:
+    """The follower's optimal cost with the leader's decision moved to the right-hand sides."""
+    lower, upper = follower.row_lower - shift, follower.row_upper - shift
+    equal = follower.row_lower == follower.row_upper
+    above = np.isfinite(upper) & ~equal
+    below = np.isfinite(lower) & ~equal
+    inequality: Any = None
+    limits = None
+    if above.any() or below.any():
+        inequality = sp.vstack([follower.matrix[above, :], -follower.matrix[below, :]], format="csr")
+        limits = np.concatenate([upper[above], -lower[below]])
+    # The stubs know only dense matrices and lists of bounds.
+    solve: Any = linprog
+    answer = solve(
+        follower.cost,
+        A_ub=inequality,
+        b_ub=limits,
+        A_eq=follower.matrix[equal, :] if equal.any() else None,
+        b_eq=upper[equal] if equal.any() else None,
+        bounds=np.column_stack([follower.column_lower, follower.column_upper]),
+        method="highs",
+    )
+    return float(answer.fun) if answer.status == 0 else None
+
+
+def _check_prices(
+    follower: LinearProgram, prices: FloatArray, shift: FloatArray, value: float, found: _Findings
+) -> None:
+    """Signs of prices and reduced costs, and the dual objective against the re-solved value."""
+    reduced = follower.cost - follower.matrix.T @ prices
+    terms = np.abs(follower.cost) + abs(follower.matrix).T @ np.abs(prices)
+    dual_objective, magnitude = 0.0, 0.0
+    for what, names, values, lower, upper, scale in (
+        (
+            "price of the wrong sign at",
+            follower.row_names,
+            prices,
+            follower.row_lower - shift,
+            follower.row_upper - shift,
+            # A price with no bound to support it is wrong whatever its size, so its size does not excuse it.
+            np.ones(prices.size),
+        ),
+        (
+            "reduced cost of the wrong sign at",
+            follower.column_names,
+            reduced,
+            follower.column_lower,
+            follower.column_upper,
+            terms,
+        ),
+    ):
+        allowed_high = np.where(np.isfinite(lower), INFINITY, 0.0)
+        allowed_low = np.where(np.isfinite(upper), -INFINITY, 0.0)
+        found.outside(what, names, values, allowed_low, allowed_high, scale)
+        earned = np.where(values > 0, lower, upper)
+        contribution = np.where(np.isfinite(earned), values * np.where(np.isfinite(earned), earned, 0.0), 0.0)
+        dual_objective += float(contribution.sum())
+        magnitude += float(np.abs(contribution).sum())
+    difference = abs(dual_objective - value)
+    found.excess("dual objective differs from the follower's value at", "prices", 0, difference, magnitude)

@@ -1,0 +1,80 @@
+"""Why an LP has no feasible point: a small set of constraints that cannot hold together."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import PersistentLp
+from ppsm.status import Status
+
+_SUPPORT = 1e-7
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Rows that cannot hold together (none can be spared) and the column bounds that take part.
+
+    ``shortfall`` is the least total violation of those rows that would make the rest feasible.
+    """
+
+    rows: tuple[str, ...]
+    bounds: tuple[str, ...]
+    shortfall: float
+
+    def __str__(self) -> str:
+        parts = [f"rows {', '.join(self.rows)}"] if self.rows else []
+        parts += [f"bounds of {', '.join(self.bounds)}"] if self.bounds else []
+        return f"{' with '.join(parts)} cannot hold together (short by {self.shortfall:.6g})"
+
+
+def find_conflict(program: LinearProgram) -> Conflict | None:
+    """Name an irreducible set of conflicting rows of an infeasible LP; None if it is feasible.
+
+    The elastic LP (each row may be violated at unit price) has a positive optimum exactly when the rows and
+    bounds conflict, and the support of its duals is a Farkas certificate: an infeasible subset. A deletion
+    filter (Chinneck & Dravnieks 1991) then drops every row that the conflict does not need.
+    """
+    rows = np.arange(program.shape[0])
+    amount, prices, _ = _elastic(program, rows)
+    if amount <= _SUPPORT:
+        return None
+    rows = np.flatnonzero(np.abs(prices) > _SUPPORT)
+    for row in rows.tolist():
+        if row not in rows:
+            continue
+        rest = rows[rows != row]
+        amount, prices, _ = _elastic(program, rest)
+        if amount > _SUPPORT:
+            rows = rest[np.abs(prices) > _SUPPORT]
+    amount, _, reduced = _elastic(program, rows)
+    columns = np.flatnonzero(np.abs(reduced) > _SUPPORT)
+    return Conflict(
+        rows=tuple(program.row_names[row] for row in rows),
+        bounds=tuple(program.column_names[column] for column in columns),
+        shortfall=amount,
+    )
+
+
+def _elastic(program: LinearProgram, rows: IntArray) -> tuple[float, FloatArray, FloatArray]:
+    """Least total violation of the rows, their duals and the reduced costs of the program's columns."""
+    count, columns = rows.size, program.shape[1]
+    matrix = sp.hstack([program.matrix[rows, :], sp.eye_array(count), -sp.eye_array(count)], format="csr")
+    elastic = replace(
+        program,
+        cost=np.concatenate([np.zeros(columns), np.ones(2 * count)]),
+        matrix=matrix,
+        row_lower=program.row_lower[rows],
+        row_upper=program.row_upper[rows],
+        column_lower=np.concatenate([program.column_lower, np.zeros(2 * count)]),
+        column_upper=np.concatenate([program.column_upper, np.full(2 * count, INFINITY)]),
+        row_names=tuple(program.row_names[row] for row in rows),
+        column_names=tuple(f"c{k}" for k in range(columns + 2 * count)),
+        offset=0.0,
+    )
+    solution = PersistentLp(elastic).solve()
+    if solution.status is not Status.PROVEN_OPTIMAL:
+        return 0.0, np.zeros(count), np.zeros(columns)
+    return solution.objective, solution.prices, solution.reduced_costs[:columns]

@@ -1,0 +1,184 @@
+"""HiGHS: linear programs that stay alive between solves, and mixed-integer programs."""
+
+import math
+import time
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from ppsm.arrays import FloatArray, IntArray
+from ppsm.errors import SolverError
+from ppsm.program import LinearProgram
+from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.status import Status
+
+HIGHS = f"HiGHS {highspy.Highs().version()}"
+
+# Ten thousand times tighter than what verification allows, so that it never argues about rounding.
+_FEASIBILITY_TOLERANCE = 1e-9
+
+_STATUS = {
+    highspy.HighsModelStatus.kOptimal: Status.PROVEN_OPTIMAL,
+    highspy.HighsModelStatus.kModelEmpty: Status.PROVEN_OPTIMAL,
+    highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+    highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
+    highspy.HighsModelStatus.kTimeLimit: Status.NO_INCUMBENT,
+    highspy.HighsModelStatus.kInterrupt: Status.NO_INCUMBENT,
+}
+
+
+def _quiet_highs() -> highspy.Highs:
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("threads", 1)
+    highs.setOptionValue("primal_feasibility_tolerance", _FEASIBILITY_TOLERANCE)
+    highs.setOptionValue("dual_feasibility_tolerance", _FEASIBILITY_TOLERANCE)
+    return highs
+
+
+def _pass(highs: highspy.Highs, program: LinearProgram, integer: IntArray | None = None) -> None:
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = program.shape
+    model.col_cost_ = program.cost
+    model.col_lower_ = program.column_lower
+    model.col_upper_ = program.column_upper
+    model.row_lower_ = program.row_lower
+    model.row_upper_ = program.row_upper
+    model.offset_ = program.offset
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = program.matrix.indptr
+    model.a_matrix_.index_ = program.matrix.indices
+    model.a_matrix_.value_ = program.matrix.data
+    if integer is not None:
+        kinds = np.full(model.num_col_, highspy.HighsVarType.kContinuous, dtype=object)
+        kinds[integer] = highspy.HighsVarType.kInteger
+        model.integrality_ = list(kinds)
+    if highs.passModel(model) == highspy.HighsStatus.kError:
+        raise SolverError(f"{HIGHS} refused a model of {model.num_row_} rows and {model.num_col_} columns.")
+
+
+@dataclass(frozen=True, eq=False)
+class LpSolution:
+    """A solved LP; primal and dual parts are there exactly when the status is ``PROVEN_OPTIMAL``."""
+
+    status: Status
+    objective: float
+    columns: FloatArray
+    prices: FloatArray
+    reduced_costs: FloatArray
+
+
+class PersistentLp:
+    """An LP that lives in HiGHS; after a change it re-solves from the last basis.
+
+    One object serves one thread.
+    """
+
+    def __init__(self, program: LinearProgram) -> None:
+        self.program = program
+        self._highs = _quiet_highs()
+        _pass(self._highs, program)
+
+    def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Change the bounds of some rows."""
+        self._highs.changeRowsBounds(
+            rows.size, rows.astype(np.int32), np.ascontiguousarray(lower), np.ascontiguousarray(upper)
+        )
+
+    def set_column_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Change the bounds of some columns."""
+        self._highs.changeColsBounds(
+            columns.size, columns.astype(np.int32), np.ascontiguousarray(lower), np.ascontiguousarray(upper)
+        )
+
+    def set_cost(self, cost: FloatArray) -> None:
+        """Change the whole cost vector."""
+        columns = np.arange(cost.size, dtype=np.int32)
+        self._highs.changeColsCost(cost.size, columns, np.ascontiguousarray(cost))
+
+    def solve(self) -> LpSolution:
+        """Solve from the last basis; a status that is not final is settled by a second look."""
+        self._highs.run()
+        status = self._highs.getModelStatus()
+        if status == highspy.HighsModelStatus.kUnboundedOrInfeasible:
+            status = self._settle()
+        if status not in _STATUS:
+            status = self._retry_cold()
+        if _STATUS[status] is not Status.PROVEN_OPTIMAL:
+            nothing = np.empty(0)
+            return LpSolution(_STATUS[status], math.nan, nothing, nothing, nothing)
+        solution = self._highs.getSolution()
+        return LpSolution(
+            status=Status.PROVEN_OPTIMAL,
+            objective=float(self._highs.getInfo().objective_function_value),
+            columns=np.array(solution.col_value),
+            prices=np.array(solution.row_dual),
+            reduced_costs=np.array(solution.col_dual),
+        )
+
+    def _settle(self) -> highspy.HighsModelStatus:
+        """Without presolve HiGHS tells infeasible from unbounded."""
+        self._highs.setOptionValue("presolve", "off")
+        self._highs.run()
+        self._highs.setOptionValue("presolve", "choose")
+        status: highspy.HighsModelStatus = self._highs.getModelStatus()
+        return status
+
+    def _retry_cold(self) -> highspy.HighsModelStatus:
+        """Forget the basis and try once more before giving up."""
+        self._highs.clearSolver()
+        status = self._settle()
+        if status not in _STATUS:
+            raise SolverError(f"{HIGHS} ended an LP with '{self._highs.modelStatusToString(status)}'.")
+        return status
+
+
+def solve_lp(program: LinearProgram) -> LpSolution:
+    """Solve an LP once."""
+    return PersistentLp(program).solve()
+
+
+def solve_mip_with_highs(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
+    """Solve a MILP; on a limit or Ctrl-C the incumbent and the bound come back."""
+    if problem.sos1_pairs or problem.indicators is not None:
+        raise SolverError("HiGHS has neither SOS1 sets nor indicator rows; use SCIP for them.")
+    started = time.perf_counter()
+    highs = _quiet_highs()
+    highs.setOptionValue("threads", limits.threads)
+    highs.setOptionValue("mip_rel_gap", limits.gap)
+    highs.setOptionValue("mip_abs_gap", min(1e-9, limits.gap))
+    highs.setOptionValue("mip_feasibility_tolerance", _FEASIBILITY_TOLERANCE)
+    if math.isfinite(limits.seconds):
+        highs.setOptionValue("time_limit", limits.seconds)
+    integer = np.flatnonzero(problem.is_integer)
+    _pass(highs, problem.linear, integer if integer.size else None)
+    highs.HandleKeyboardInterrupt = True  # a long search must not swallow Ctrl-C
+    highs.solve()
+    status = highs.getModelStatus()
+    if status == highspy.HighsModelStatus.kUnboundedOrInfeasible:
+        highs.setOptionValue("presolve", "off")
+        highs.solve()
+        status = highs.getModelStatus()
+    if status not in _STATUS:
+        raise SolverError(f"{HIGHS} ended a MILP with '{highs.modelStatusToString(status)}'.")
+    return _mip_result(highs, _STATUS[status], bool(integer.size), time.perf_counter() - started)
+
+
+def _mip_result(highs: highspy.Highs, status: Status, has_integers: bool, seconds: float) -> MipResult:
+    info = highs.getInfo()
+    has_point = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    if status in (Status.INFEASIBLE, Status.UNBOUNDED):
+        return MipResult(status, HIGHS, seconds)
+    objective = float(info.objective_function_value)
+    proven = status is Status.PROVEN_OPTIMAL
+    bound = objective if proven and not has_integers else float(info.mip_dual_bound)
+    return MipResult(
+        status=status if proven else (Status.INCUMBENT if has_point else Status.NO_INCUMBENT),
+        solver=HIGHS,
+        seconds=seconds,
+        objective=objective if has_point else None,
+        bound=bound if math.isfinite(bound) and (has_integers or proven) else None,
+        columns=np.array(highs.getSolution().col_value) if has_point else None,
+        nodes=max(0, int(info.mip_node_count)),
+    )

@@ -1,0 +1,49 @@
+"""Mixed-integer programs and their results, whoever solves them."""
+
+from dataclasses import dataclass, field
+
+from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
+from ppsm.program import LinearProgram
+from ppsm.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class Indicators:
+    """Rows that hold only when a binary column has a given value: ``column = value  =>  row <= upper``."""
+
+    columns: IntArray
+    values: BoolArray
+    matrix: SparseMatrix
+    upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class MixedIntegerProgram:
+    """A linear program with integer columns and, for solvers that know them, SOS1 pairs and indicators."""
+
+    linear: LinearProgram
+    is_integer: BoolArray
+    sos1_pairs: tuple[tuple[int, int], ...] = ()
+    indicators: Indicators | None = None
+
+
+@dataclass(frozen=True)
+class SolveLimits:
+    """When a search may stop: gap (relative), wall-clock seconds, threads."""
+
+    gap: float = 1e-9
+    seconds: float = float("inf")
+    threads: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class MipResult:
+    """The outcome of a search; ``bound`` is a proven lower bound where the status has one."""
+
+    status: Status
+    solver: str
+    seconds: float
+    objective: float | None = None
+    bound: float | None = None
+    columns: FloatArray | None = None
+    nodes: int = field(default=0)

@@ -1,0 +1,139 @@
+"""SCIP: mixed-integer programs with SOS1 sets and indicator rows (the extra ``ppsm[scip]``)."""
+
+import importlib.util
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from ppsm.arrays import INFINITY, FloatArray
+from ppsm.errors import InputError, SolverError
+from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.status import Status
+
+_STATUS = {
+    "optimal": Status.PROVEN_OPTIMAL,
+    "gaplimit": Status.PROVEN_OPTIMAL,
+    "infeasible": Status.INFEASIBLE,
+    "unbounded": Status.UNBOUNDED,
+    "timelimit": Status.NO_INCUMBENT,
+    "userinterrupt": Status.NO_INCUMBENT,
+}
+
+
+def scip_is_installed() -> bool:
+    """Whether the extra ``ppsm[scip]`` is there."""
+    return importlib.util.find_spec("pyscipopt") is not None
+
+
+def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
+    """Solve a MILP with SOS1 sets and indicators; on a limit the incumbent and the bound come back."""
+    if not scip_is_installed():
+        raise InputError("this method needs SCIP, which is not installed; run: pip install 'ppsm[scip]'.")
+    started = time.perf_counter()
+    model, variables = _build(problem)
+    _set_limits(model, limits)
+    model.optimize()
+    status = model.getStatus()
+    if status == "inforunbd":
+        status = _settle(problem, limits)
+    if status not in _STATUS:
+        raise SolverError(f"SCIP ended with '{status}'.")
+    return _result(model, variables, _STATUS[status], time.perf_counter() - started)
+
+
+def _build(problem: MixedIntegerProgram) -> tuple[Any, list[Any]]:
+    from pyscipopt import Model
+
+    linear = problem.linear
+    model = Model()
+    model.hideOutput()
+    variables = [
+        model.addVar(
+            lb=None if lower == -INFINITY else lower,
+            ub=None if upper == INFINITY else upper,
+            vtype="I" if integer else "C",
+            obj=cost,
+        )
+        for lower, upper, integer, cost in zip(
+            linear.column_lower, linear.column_upper, problem.is_integer, linear.cost, strict=True
+        )
+    ]
+    model.addObjoffset(linear.offset)
+    for row in range(linear.shape[0]):
+        expression = _row(linear.matrix, row, variables)
+        lower, upper = linear.row_lower[row], linear.row_upper[row]
+        if lower == upper:
+            model.addCons(expression == lower)
+            continue
+        if lower > -INFINITY:
+            model.addCons(expression >= lower)
+        if upper < INFINITY:
+            model.addCons(expression <= upper)
+    for first, second in problem.sos1_pairs:
+        model.addConsSOS1([variables[first], variables[second]])
+    _add_indicators(model, problem, variables)
+    return model, variables
+
+
+def _add_indicators(model: Any, problem: MixedIntegerProgram, variables: list[Any]) -> None:
+    indicators = problem.indicators
+    if indicators is None:
+        return
+    for row, (column, value) in enumerate(zip(indicators.columns, indicators.values, strict=True)):
+        model.addConsIndicator(
+            _row(indicators.matrix, row, variables) <= indicators.upper[row],
+            binvar=variables[column],
+            activeone=bool(value),
+        )
+
+
+def _row(matrix: Any, row: int, variables: list[Any]) -> Any:
+    from pyscipopt import quicksum
+
+    entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
+    terms = zip(matrix.indices[entries], matrix.data[entries], strict=True)
+    # The zero term keeps an empty row an expression rather than a number.
+    return quicksum(value * variables[column] for column, value in terms) + 0 * variables[0]
+
+
+def _set_limits(model: Any, limits: SolveLimits) -> None:
+    model.setParam("limits/gap", limits.gap)
+    model.setParam("numerics/feastol", 1e-9)
+    model.setParam("numerics/dualfeastol", 1e-9)
+    model.setParam("parallel/maxnthreads", limits.threads)
+    if math.isfinite(limits.seconds):
+        model.setParam("limits/time", limits.seconds)
+
+
+def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:
+    """Tell infeasible from unbounded: a problem with a feasible point can only be unbounded."""
+    model, _ = _build(problem)
+    model.setObjective(0.0)
+    _set_limits(model, limits)
+    model.optimize()
+    return {"optimal": "unbounded", "gaplimit": "unbounded"}.get(model.getStatus(), str(model.getStatus()))
+
+
+def _result(model: Any, variables: list[Any], status: Status, seconds: float) -> MipResult:
+    solver = f"SCIP {model.version()}"
+    if status in (Status.INFEASIBLE, Status.UNBOUNDED):
+        return MipResult(status, solver, seconds)
+    has_point = model.getNSols() > 0
+    bound = float(model.getDualbound())
+    columns: FloatArray | None = None
+    if has_point:
+        best = model.getBestSol()
+        columns = np.array([model.getSolVal(best, variable) for variable in variables])
+    if status is not Status.PROVEN_OPTIMAL:
+        status = Status.INCUMBENT if has_point else Status.NO_INCUMBENT
+    return MipResult(
+        status=status,
+        solver=solver,
+        seconds=seconds,
+        objective=float(model.getObjVal()) if has_point else None,
+        bound=bound if abs(bound) < model.infinity() else None,
+        columns=columns,
+        nodes=int(model.getNNodes()),
+    )
