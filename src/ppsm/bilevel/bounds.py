@@ -68,9 +68,9 @@ class BoundFinder:
         found = high if self.kkt.multipliers.sign[side] > 0 else -low
         if not math.isfinite(found):
             raise NoValidBoundError(
-                f"no finite bound exists on the multiplier of '{self.kkt.multipliers.names[side]}': nothing in "
-                "the game limits that price; add a leader constraint or a priced slack that does, or use "
-                "method='sos1' or 'indicator', which need no bound."
+                f"no finite bound exists on the multiplier of '{self.kkt.multipliers.names[side]}': "
+                "nothing in the game limits that price; add a leader constraint or a priced slack that does, or "
+                "use method='sos1' or 'indicator', which need no bound."
             )
         return max(0.0, found)
 
