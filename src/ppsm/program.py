@@ -17,7 +17,7 @@ With these signs stationarity reads ``c = A' prices + reduced_costs``.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -107,6 +107,10 @@ class LinearProgram:
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return len(self.row_names), len(self.column_names)
+
+    def shifted(self, amount: FloatArray) -> Self:
+        """The same program with every right-hand side raised by an amount."""
+        return replace(self, row_lower=self.row_lower + amount, row_upper=self.row_upper + amount)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,16 @@
 """Complementarity by binaries and proven bounds (Fortuny-Amat & McCarl 1981), solved by HiGHS."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray
+from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.bilevel.assembly import padded, with_columns, with_rows
 from ppsm.bilevel.bounds import M_MARGIN, BoundFinder
 from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.reformulation import Reformulation
+from ppsm.bilevel.strong_duality import duality_is_available, product_values, with_duality
 from ppsm.game.verify import Finding
 from ppsm.program import LinearProgram
 from ppsm.solvers.mip import MixedIntegerProgram
@@ -16,78 +18,51 @@ from ppsm.solvers.mip import MixedIntegerProgram
 _ZERO_BOUND = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class BigM:
-    """A big-M program and the proven multiplier bounds it rests on, one for each pair of the KKT system."""
-
-    problem: MixedIntegerProgram
-    kkt: KktSystem
-    multiplier_bound: FloatArray
-
-    def check(self, columns: FloatArray) -> tuple[Finding, ...]:
-        """Multipliers beyond their proven bound: evidence that the bound, hence the answer, was wrong."""
-        names, pairs = self.kkt.multipliers.names, self.kkt.pairs
-        values = columns[self.kkt.first_multiplier + pairs]
-        excess = values - self.multiplier_bound
-        allowed = 0.5 * M_MARGIN * self.multiplier_bound + 1e-6
-        return tuple(
-            Finding("multiplier beyond its proven bound at", names[pairs[k]], int(k), float(excess[k]))
-            for k in np.flatnonzero(excess > allowed)
-        )
-
-
-def big_m(kkt: KktSystem, finder: BoundFinder) -> BigM:
+def big_m(kkt: KktSystem, finder: BoundFinder) -> Reformulation:
     """For each pair a binary t:  multiplier <= M t  and  slack <= S (1 - t), with M and S proven.
 
     A multiplier that is always zero needs no binary, nor does an inequality that is always tight; the two
-    sides of one row are never tight together.
+    sides of one row are never tight together. The enclosed strong-duality row strengthens the relaxation.
     """
     multiplier_bound = np.array([finder.multiplier(int(side)) for side in kkt.pairs])
     slack_bound = np.array([finder.slack(int(side)) for side in kkt.pairs])
     needed = np.flatnonzero((multiplier_bound > _ZERO_BOUND) & (slack_bound > _ZERO_BOUND))
     sides = kkt.pairs[needed]
-    count, width = sides.size, kkt.relaxation.shape[1]
-    names = tuple(f"tight {kkt.multipliers.names[side]}" for side in sides)
-    linear = with_columns(
-        _without_dead_multipliers(kkt, multiplier_bound), np.zeros(count), np.ones(count), names
+    linear = _without_dead_multipliers(kkt, multiplier_bound)
+    linear = _with_binaries(linear, kkt, sides, multiplier_bound[needed], slack_bound[needed])
+    binaries = sides.size
+    products: IntArray = np.empty((0, 2), dtype=np.int64)
+    if duality_is_available(kkt, finder):
+        linear, products = with_duality(linear, kkt, finder)
+    continuous = np.zeros(products.shape[0], dtype=np.bool_)
+    integer = np.concatenate([kkt.is_integer, np.ones(binaries, dtype=np.bool_), continuous])
+
+    def complete(columns: FloatArray) -> FloatArray:
+        tight = columns[kkt.first_multiplier + sides] > kkt.slacks(columns)[sides]
+        return np.concatenate([columns, tight.astype(float), product_values(kkt, products, columns)])
+
+    def check(columns: FloatArray) -> tuple[Finding, ...]:
+        return _beyond_bounds(finder, multiplier_bound, columns)
+
+    largest = float(multiplier_bound.max(initial=0.0))
+    return Reformulation(MixedIntegerProgram(linear, integer), complete, largest, check)
+
+
+def _beyond_bounds(finder: BoundFinder, bound: FloatArray, columns: FloatArray) -> tuple[Finding, ...]:
+    """Multipliers beyond their proven bound: evidence that the bound, hence the answer, was wrong.
+
+    The M in the program is wider than the proven bound, so that nothing keeps a multiplier from crossing it.
+    """
+    kkt = finder.kkt
+    # Bounds that hold only for some optimal dual (the vertices) say nothing about this one.
+    bound = np.where([finder.holds_for_every_dual(int(side)) for side in kkt.pairs], bound, INFINITY)
+    excess = columns[kkt.first_multiplier + kkt.pairs] - bound
+    allowed = 0.5 * M_MARGIN * bound + 1e-6
+    names = kkt.multipliers.names
+    return tuple(
+        Finding("multiplier beyond its proven bound at", names[kkt.pairs[k]], int(k), float(excess[k]))
+        for k in np.flatnonzero(excess > allowed)
     )
-    large_m = (1.0 + M_MARGIN) * multiplier_bound[needed]
-    large_s = (1.0 + M_MARGIN) * slack_bound[needed]
-    pick = sp.csr_array(
-        (np.ones(count), (np.arange(count), kkt.first_multiplier + sides)), shape=(count, width)
-    )
-    multiplier_rows = sp.hstack([pick, sp.diags_array(-large_m)], format="csr")
-    slack_rows = sp.hstack([kkt.slack_matrix[sides, :], sp.diags_array(large_s)], format="csr")
-    free_below = np.full(count, -INFINITY)
-    linear = with_rows(
-        linear, multiplier_rows, free_below, np.zeros(count), tuple(f"M of {n}" for n in names)
-    )
-    linear = with_rows(
-        linear,
-        slack_rows,
-        free_below,
-        large_s - kkt.slack_constant[sides],
-        tuple(f"S of {n}" for n in names),
-    )
-    position = {int(side): width + k for k, side in enumerate(sides)}
-    twins = [
-        (position[int(side)], position[int(kkt.multipliers.twin[side])])
-        for side in sides
-        if int(kkt.multipliers.twin[side]) in position and kkt.multipliers.twin[side] > side
-    ]
-    exclusive = sp.csr_array(
-        (np.ones(2 * len(twins)), (np.repeat(np.arange(len(twins)), 2), np.array(twins, dtype=int).ravel())),
-        shape=(len(twins), width + count),
-    )
-    linear = with_rows(
-        linear,
-        padded(exclusive, width + count),
-        np.full(len(twins), -INFINITY),
-        np.ones(len(twins)),
-        tuple(f"one side {k}" for k in range(len(twins))),
-    )
-    integer = np.concatenate([kkt.is_integer, np.ones(count, dtype=np.bool_)])
-    return BigM(MixedIntegerProgram(linear, integer), kkt, multiplier_bound)
 
 
 def _without_dead_multipliers(kkt: KktSystem, bound: FloatArray) -> LinearProgram:
@@ -95,3 +70,43 @@ def _without_dead_multipliers(kkt: KktSystem, bound: FloatArray) -> LinearProgra
     upper = kkt.relaxation.column_upper.copy()
     upper[kkt.first_multiplier + kkt.pairs[bound <= _ZERO_BOUND]] = 0.0
     return replace(kkt.relaxation, column_upper=upper)
+
+
+def _with_binaries(
+    linear: LinearProgram,
+    kkt: KktSystem,
+    sides: IntArray,
+    multiplier_bound: FloatArray,
+    slack_bound: FloatArray,
+) -> LinearProgram:
+    """Append one binary for each side, its two big-M rows, and "one side at most" for the twins."""
+    count, width = sides.size, linear.shape[1]
+    names = tuple(f"tight {kkt.multipliers.names[side]}" for side in sides)
+    linear = with_columns(linear, np.zeros(count), np.ones(count), names)
+    large_m, large_s = (1.0 + M_MARGIN) * multiplier_bound, (1.0 + M_MARGIN) * slack_bound
+    entries = (np.ones(count), (np.arange(count), kkt.first_multiplier + sides))
+    pick = sp.csr_array(entries, shape=(count, width))
+    below = np.full(count, -INFINITY)
+    rows = sp.hstack([pick, sp.diags_array(-large_m)], format="csr")
+    linear = with_rows(linear, rows, below, np.zeros(count), tuple(f"M of {name}" for name in names))
+    rows = sp.hstack([kkt.slack_matrix[sides, :], sp.diags_array(large_s)], format="csr")
+    limit = large_s - kkt.slack_constant[sides]
+    linear = with_rows(linear, rows, below, limit, tuple(f"S of {name}" for name in names))
+    twins = _twin_rows(kkt, sides, width)
+    once = tuple(f"one side at most {k}" for k in range(twins.shape[0]))
+    return with_rows(linear, twins, np.full(len(once), -INFINITY), np.ones(len(once)), once)
+
+
+def _twin_rows(kkt: KktSystem, sides: IntArray, width: int) -> sp.csr_array:
+    """Rows that add up the binaries of the two sides of one follower row or column."""
+    position = {int(side): width + k for k, side in enumerate(sides)}
+    twin = kkt.multipliers.twin
+    pairs = [
+        (position[int(side)], position[int(twin[side])])
+        for side in sides
+        if twin[side] > side and int(twin[side]) in position
+    ]
+    columns = np.array(pairs, dtype=np.int64).reshape(-1)
+    rows = np.repeat(np.arange(len(pairs)), 2)
+    matrix = sp.csr_array((np.ones(columns.size), (rows, columns)), shape=(len(pairs), width + sides.size))
+    return padded(matrix, width + sides.size)

@@ -5,8 +5,8 @@ for at least one optimal dual at every point), so no optimum is cut off:
 
 1. *LP tightening*: the largest value over the relaxation (leader rows, follower feasibility, stationarity).
    Two sides of one row cannot both carry a multiplier, so the **net** of the two is maximised.
-2. *Strong duality*: at a follower's optimum its cost equals the dual objective, which is at most
-   ``sum_k max_x g_k(x) m_k`` where ``g_k(x)`` is side k's right-hand side. This row joins the relaxation.
+2. *Slater's condition*: an answer of the follower that is feasible with slack whatever the leader decides
+   bounds every optimal dual; see :mod:`ppsm.bilevel.slater`. Its row joins the relaxation.
 3. *Dual vertices*: if no price enters the leader's problem, any optimal dual will do, and a vertex of the
    dual polyhedron always is one; small polyhedra are enumerated.
 
@@ -16,13 +16,15 @@ that merely look plausible are how bilevel programs get wrong answers (Pineda & 
 
 import itertools
 import math
-from dataclasses import replace
+import time
 
 import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.bilevel.assembly import with_rows
 from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.slater import slater_row
 from ppsm.errors import NoValidBoundError
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
@@ -31,34 +33,48 @@ from ppsm.status import Status
 # exposes a wrong bound instead of an honest extreme price.
 M_MARGIN = 0.01
 _VERTEX_BASES_LIMIT = 50_000
+_NO_PRICE_LIMIT = "nothing in the game limits it; add a leader constraint or a priced slack that does"
+_LP_TOLERANCE = 1e-6
+_MANY_SIDES = 1_500
 _ILL_CONDITIONED = 1e10
 _SINGULAR = 1e15
 
 
-class BoundFinder:
-    """Derives valid bounds for one KKT system; every answer is remembered."""
+def _no_bound(what: str, why_and_remedy: str) -> NoValidBoundError:
+    return NoValidBoundError(
+        f"no finite bound exists on {what}: {why_and_remedy}, or use method='sos1' or 'indicator', "
+        "which need no bound."
+    )
 
-    def __init__(self, kkt: KktSystem) -> None:
+
+class BoundFinder:
+    """Derives valid bounds for one KKT system; every answer is remembered.
+
+    After ``deadline`` (of :func:`time.perf_counter`) no new bound is derived.
+    """
+
+    def __init__(self, kkt: KktSystem, deadline: float = INFINITY) -> None:
         self.kkt = kkt
+        self._deadline = deadline
         self._relaxation = PersistentLp(kkt.relaxation)
-        self._with_duality: PersistentLp | None = None
-        self._duality_tried = False
+        self._follower_columns = kkt.program.follower.matrix.tocsc()
+        self._with_slater: PersistentLp | None = None
+        self._slater_tried = False
         self._vertex_bounds: tuple[FloatArray, FloatArray] | None = None
         self._vertices_tried = False
         self._slack: dict[int, float] = {}
         self._net: dict[int, tuple[float, float]] = {}
+        self._vertex_only: set[int] = set()
+        self._variable: dict[int, tuple[float, float]] = {}
 
     def slack(self, side: int) -> float:
         """Largest slack of a side's inequality, or an error that names it."""
         if side not in self._slack:
-            direction = self.kkt.slack_matrix[[side], :].toarray().ravel()
-            found = self._largest(self._relaxation, direction) + float(self.kkt.slack_constant[side])
-            self._slack[side] = max(0.0, found)
+            self._slack[side] = max(0.0, self._derive_slack(side))
         if not math.isfinite(self._slack[side]):
-            raise NoValidBoundError(
-                f"no finite bound exists on the slack of '{self.kkt.multipliers.names[side]}': the leader's "
-                "and follower's constraints let it grow without limit; bound the variables in it, or use "
-                "method='sos1' or 'indicator', which need no bound."
+            raise _no_bound(
+                f"the slack of '{self.kkt.multipliers.names[side]}'",
+                "the constraints let it grow without limit; bound the variables in it",
             )
         return self._slack[side]
 
@@ -67,12 +83,13 @@ class BoundFinder:
         low, high = self._net_range(side)
         found = high if self.kkt.multipliers.sign[side] > 0 else -low
         if not math.isfinite(found):
-            raise NoValidBoundError(
-                f"no finite bound exists on the multiplier of '{self.kkt.multipliers.names[side]}': "
-                "nothing in the game limits that price; add a leader constraint or a priced slack that does, or "
-                "use method='sos1' or 'indicator', which need no bound."
-            )
+            raise _no_bound(f"the multiplier of '{self.kkt.multipliers.names[side]}'", _NO_PRICE_LIMIT)
         return max(0.0, found)
+
+    def holds_for_every_dual(self, side: int) -> bool:
+        """Whether a side's bound is valid for all optimal duals, not just for some."""
+        self._net_range(side)
+        return self._key(side) not in self._vertex_only
 
     def price_range(self, row: int) -> tuple[float, float]:
         """Smallest and largest price of a follower row, or an error that names it."""
@@ -82,33 +99,83 @@ class BoundFinder:
             return 0.0, 0.0
         low, high = self._net_range(int(sides[0]))
         if not (math.isfinite(low) and math.isfinite(high)):
-            name = self.kkt.program.follower.row_names[row]
-            raise NoValidBoundError(
-                f"no finite bound exists on the price of '{name}': nothing in the game limits it; add a "
-                "leader constraint or a priced slack that does, or use method='sos1' or 'indicator'."
-            )
+            raise _no_bound(f"the price of '{self.kkt.program.follower.row_names[row]}'", _NO_PRICE_LIMIT)
         return low, high
+
+    def variable_range(self, variable: int) -> tuple[float, float]:
+        """Range of a leader variable over the relaxation, infinite where there is none."""
+        if variable not in self._variable:
+            unit = np.zeros(self.kkt.relaxation.shape[1])
+            unit[variable] = 1.0
+            low, high = -self._largest(self._relaxation, -unit), self._largest(self._relaxation, unit)
+            program = self.kkt.program
+            # The LP's tolerance must not cut into the bounds as they were given.
+            self._variable[variable] = (
+                max(low - _LP_TOLERANCE, float(program.variable_lower[variable])),
+                min(high + _LP_TOLERANCE, float(program.variable_upper[variable])),
+            )
+        return self._variable[variable]
 
     def _net_range(self, side: int) -> tuple[float, float]:
         """Range of the net multiplier (price or reduced cost) of the row or column that a side belongs to."""
-        twin = int(self.kkt.multipliers.twin[side])
-        key = min(side, twin) if twin >= 0 else side
+        key = self._key(side)
         if key not in self._net:
-            self._net[key] = self._derive_net_range(key, twin if key == side else side)
+            self._net[key] = self._derive_net_range(key, int(self.kkt.multipliers.twin[key]))
         return self._net[key]
 
+    def _key(self, side: int) -> int:
+        """The first of the two sides of a row or column."""
+        twin = int(self.kkt.multipliers.twin[side])
+        return min(side, twin) if twin >= 0 else side
+
     def _derive_net_range(self, side: int, twin: int) -> tuple[float, float]:
+        multipliers = self.kkt.multipliers
+        if self._is_large and not multipliers.is_row[side]:
+            low, high = self._reduced_cost_from_prices(int(multipliers.index[side]))
+            if math.isfinite(low) and math.isfinite(high):
+                return low, high
         direction = self._net_direction(side, twin)
         low, high = self._optimise_both(self._relaxation, direction, -INFINITY, INFINITY)
         if not (math.isfinite(low) and math.isfinite(high)):
-            stronger = self._relaxation_with_duality()
+            stronger = self._relaxation_with_slater()
             if stronger is not None:
                 low, high = self._optimise_both(stronger, direction, low, high)
         if not (math.isfinite(low) and math.isfinite(high)):
             vertices = self._dual_vertex_bounds()
             if vertices is not None:
+                self._vertex_only.add(side)
                 low = low if math.isfinite(low) else self._net_vertex(vertices, side, twin)[0]
                 high = high if math.isfinite(high) else self._net_vertex(vertices, side, twin)[1]
+        return low, high
+
+    def _derive_slack(self, side: int) -> float:
+        row = self.kkt.slack_matrix[[side], :]
+        constant = float(self.kkt.slack_constant[side])
+        found = constant + self._largest_in_box(row.indices.astype(np.int64), row.data)
+        if math.isfinite(found) and (row.nnz == 1 or self._is_large):
+            return found
+        return constant + self._largest(self._relaxation, row.toarray().ravel())
+
+    def _largest_in_box(self, columns: IntArray, factors: FloatArray) -> float:
+        """Largest value of a linear form over the column bounds alone: weaker than an LP, but free."""
+        lower, upper = self.kkt.relaxation.column_lower, self.kkt.relaxation.column_upper
+        return float(np.sum(factors * np.where(factors > 0, upper[columns], lower[columns])))
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether there are too many sides to solve an LP for each."""
+        return self.kkt.pairs.size > _MANY_SIDES
+
+    def _reduced_cost_from_prices(self, column: int) -> tuple[float, float]:
+        """Range of a column's reduced cost ``c - A'p`` from the ranges of the prices in it."""
+        entries = self._follower_columns[:, [column]]
+        low = high = float(self.kkt.program.follower.cost[column])
+        for row, factor in zip(entries.indices, entries.data, strict=True):
+            try:
+                ends = [-factor * end for end in self.price_range(int(row))]
+            except NoValidBoundError:
+                return -INFINITY, INFINITY
+            low, high = low + min(ends), high + max(ends)
         return low, high
 
     def _net_direction(self, side: int, twin: int) -> FloatArray:
@@ -118,11 +185,15 @@ class BoundFinder:
                 direction[self.kkt.first_multiplier + position] = self.kkt.multipliers.sign[position]
         return direction
 
-    @staticmethod
-    def _largest(lp: PersistentLp, direction: FloatArray) -> float:
+    def _largest(self, lp: PersistentLp, direction: FloatArray) -> float:
         """Maximise a direction; infinite where unbounded, minus infinite over an empty relaxation."""
         if not direction.any():
             return 0.0
+        if time.perf_counter() > self._deadline:
+            raise NoValidBoundError(
+                "the time limit came while bounds were being proven; allow more time, or use method='sos1' "
+                "or 'indicator', which need no bound."
+            )
         lp.set_cost(-direction)
         solution = lp.solve()
         if solution.status is Status.INFEASIBLE:
@@ -139,54 +210,18 @@ class BoundFinder:
             low = -self._largest(lp, -direction)
         return low, high
 
-    def _relaxation_with_duality(self) -> PersistentLp | None:
-        """The relaxation with the strong-duality row, or None where the row cannot be made linear."""
-        if not self._duality_tried:
-            self._duality_tried = True
-            row = self._duality_row()
-            if row is not None:
-                linear = self.kkt.relaxation
-                self._with_duality = PersistentLp(
-                    replace(
-                        linear,
-                        matrix=sp.vstack([linear.matrix, sp.csr_array(row[0][None, :])], format="csr"),
-                        row_lower=np.append(linear.row_lower, -INFINITY),
-                        row_upper=np.append(linear.row_upper, row[1]),
-                        row_names=(*linear.row_names, "strong duality"),
-                    )
-                )
-        return self._with_duality
-
-    def _duality_row(self) -> tuple[FloatArray, float] | None:
-        """Coefficients and upper bound of ``c'y - sum_k gmax_k m_k <= constant``."""
-        kkt, multipliers = self.kkt, self.kkt.multipliers
-        row = np.zeros(kkt.relaxation.shape[1])
-        row[kkt.responses] = kkt.program.follower.cost
-        constant = 0.0
-        for side in range(multipliers.count):
-            low, high = self._right_hand_side_range(side)
-            weight = high
-            if multipliers.is_free[side] and low != high:
-                # |price| is at most its known range, so price * g <= price * middle + range * half the width.
-                price_low, price_high = self._optimise_both(
-                    self._relaxation, self._net_direction(side, -1), -INFINITY, INFINITY
-                )
-                weight = 0.5 * (low + high)
-                constant += 0.5 * (high - low) * max(abs(price_low), abs(price_high))
-            row[kkt.first_multiplier + side] = -weight
-        return (row, constant) if np.isfinite(row).all() and math.isfinite(constant) else None
-
-    def _right_hand_side_range(self, side: int) -> tuple[float, float]:
-        """Range of ``sign * (bound - coupling x)``, what a side's multiplier earns in the dual objective."""
-        kkt, multipliers = self.kkt, self.kkt.multipliers
-        sign, bound = float(multipliers.sign[side]), float(multipliers.bound[side])
-        coupled = np.zeros(kkt.relaxation.shape[1])
-        if multipliers.is_row[side]:
-            row = kkt.program.coupling[[int(multipliers.index[side])], :].toarray().ravel()
-            coupled[kkt.variables] = -sign * row
-        high = self._largest(self._relaxation, coupled)
-        low = -self._largest(self._relaxation, -coupled)
-        return sign * bound + low, sign * bound + high
+    def _relaxation_with_slater(self) -> PersistentLp | None:
+        """The relaxation with Slater's row, or None where there is no such row."""
+        if not self._slater_tried:
+            self._slater_tried = True
+            coupled = np.unique(self.kkt.program.coupling.indices).astype(np.int64)
+            box = np.array([self.variable_range(int(variable)) for variable in coupled]).reshape(-1, 2)
+            found = slater_row(self.kkt, coupled, box[:, 0], box[:, 1])
+            if found is not None:
+                row, limit = sp.csr_array(found[0][None, :]), np.array([found[1]])
+                extended = with_rows(self.kkt.relaxation, row, np.array([-INFINITY]), limit, ("Slater",))
+                self._with_slater = PersistentLp(extended)
+        return self._with_slater
 
     @staticmethod
     def _net_vertex(vertices: tuple[FloatArray, FloatArray], side: int, twin: int) -> tuple[float, float]:

@@ -3,13 +3,14 @@
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY
+from ppsm.arrays import INFINITY, FloatArray
 from ppsm.bilevel.assembly import padded, with_columns, with_rows
 from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.reformulation import Reformulation
 from ppsm.solvers.mip import Indicators, MixedIntegerProgram
 
 
-def sos1(kkt: KktSystem) -> MixedIntegerProgram:
+def sos1(kkt: KktSystem) -> Reformulation:
     """For each pair an explicit slack s; at most one of (multiplier, s) is nonzero.
 
     After Siddiqui & Gabriel (2013).
@@ -23,18 +24,21 @@ def sos1(kkt: KktSystem) -> MixedIntegerProgram:
     linear = with_rows(linear, definition, constant, constant, tuple(f"define {name}" for name in names))
     pairs = tuple((int(kkt.first_multiplier + side), width + k) for k, side in enumerate(sides))
     integer = np.concatenate([kkt.is_integer, np.zeros(count, dtype=np.bool_)])
-    return MixedIntegerProgram(linear, integer, sos1_pairs=pairs)
+
+    def complete(columns: FloatArray) -> FloatArray:
+        return np.concatenate([columns, kkt.slacks(columns)[sides]])
+
+    return Reformulation(MixedIntegerProgram(linear, integer, sos1_pairs=pairs), complete)
 
 
-def indicator(kkt: KktSystem) -> MixedIntegerProgram:
+def indicator(kkt: KktSystem) -> Reformulation:
     """For each pair a binary t:  t = 1 => slack <= 0,  t = 0 => multiplier <= 0."""
     sides = kkt.pairs
     count, width = sides.size, kkt.relaxation.shape[1]
     names = tuple(f"tight {kkt.multipliers.names[side]}" for side in sides)
     linear = with_columns(kkt.relaxation, np.zeros(count), np.ones(count), names)
-    pick = sp.csr_array(
-        (np.ones(count), (np.arange(count), kkt.first_multiplier + sides)), shape=(count, width + count)
-    )
+    entries = (np.ones(count), (np.arange(count), kkt.first_multiplier + sides))
+    pick = sp.csr_array(entries, shape=(count, width + count))
     binaries = width + np.arange(count)
     indicators = Indicators(
         columns=np.concatenate([binaries, binaries]),
@@ -43,4 +47,9 @@ def indicator(kkt: KktSystem) -> MixedIntegerProgram:
         upper=np.concatenate([-kkt.slack_constant[sides], np.zeros(count)]),
     )
     integer = np.concatenate([kkt.is_integer, np.ones(count, dtype=np.bool_)])
-    return MixedIntegerProgram(linear, integer, indicators=indicators)
+
+    def complete(columns: FloatArray) -> FloatArray:
+        tight = columns[kkt.first_multiplier + sides] > kkt.slacks(columns)[sides]
+        return np.concatenate([columns, tight.astype(float)])
+
+    return Reformulation(MixedIntegerProgram(linear, integer, indicators=indicators), complete)

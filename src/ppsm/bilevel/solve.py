@@ -2,31 +2,33 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
-import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray
-from ppsm.bilevel.assembly import with_rows
 from ppsm.bilevel.big_m import big_m
 from ppsm.bilevel.bounds import BoundFinder
 from ppsm.bilevel.explain import explain_infeasible
+from ppsm.bilevel.incumbent import first_incumbent, polish
 from ppsm.bilevel.kkt import KktSystem, build_kkt
+from ppsm.bilevel.reformulation import Reformulation
 from ppsm.bilevel.scip_forms import indicator, sos1
 from ppsm.bilevel.strong_duality import coupled_variables, is_applicable, strong_duality
 from ppsm.errors import InputError, NoValidBoundError
 from ppsm.game.verify import Finding, verify
 from ppsm.program import BilevelProgram
 from ppsm.solvers.highs import HIGHS, solve_lp, solve_mip_with_highs
-from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.solvers.mip import MipResult, SolveLimits
 from ppsm.solvers.scip import scip_is_installed, solve_mip_with_scip
 from ppsm.status import Status, relative_gap
 
 # Beyond this a big-M row is numerically meaningless beside integrality tolerances of 1e-9.
 _LARGEST_SOUND_M = 1e7
+# A first incumbent is worth a short search, not a long one.
+_START_SECONDS = 10.0
 
 
 class Method(StrEnum):
@@ -81,8 +83,7 @@ class BilevelSolution:
 class _Attempt:
     method: Method
     reason: str
-    problem: MixedIntegerProgram
-    check: Callable[[FloatArray], tuple[Finding, ...]] = lambda _: ()
+    form: Reformulation
 
 
 def solve_bilevel(
@@ -133,10 +134,11 @@ def solve_bilevel(
             seconds=time.perf_counter() - started,
             explanation=explain_infeasible(kkt),
         )
+    start = first_incumbent(kkt, replace(limits, seconds=min(_START_SECONDS, limits.seconds)))
     solution: BilevelSolution | None = None
-    for attempt in _attempts(kkt, chosen):
+    for attempt in _attempts(kkt, chosen, deadline):
         remaining = max(0.01, deadline - time.perf_counter())
-        result = _run(attempt, replace(limits, seconds=remaining))
+        result = _run(attempt, replace(limits, seconds=remaining), start)
         solution = _conclude(kkt, attempt, result, started, units)
         if not solution.findings or time.perf_counter() > deadline:
             break
@@ -163,14 +165,13 @@ def _limits(gap: float, time_limit: float, threads: int) -> SolveLimits:
     return SolveLimits(gap=gap, seconds=time_limit, threads=threads)
 
 
-def _attempts(kkt: KktSystem, method: Method) -> Iterator[_Attempt]:
+def _attempts(kkt: KktSystem, method: Method, deadline: float) -> Iterator[_Attempt]:
     """The reformulations to try, best first; an explicit method is the only one."""
-    finder = BoundFinder(kkt)
+    finder = BoundFinder(kkt, deadline)
     if method is Method.STRONG_DUALITY:
         yield _Attempt(method, "asked for", strong_duality(kkt, finder))
     elif method is Method.BIG_M:
-        form = big_m(kkt, finder)
-        yield _Attempt(method, "asked for", form.problem, form.check)
+        yield _Attempt(method, "asked for", big_m(kkt, finder))
     elif method is Method.SOS1:
         yield _Attempt(method, "asked for", sos1(kkt))
     elif method is Method.INDICATOR:
@@ -192,10 +193,9 @@ def _automatic(kkt: KktSystem, finder: BoundFinder) -> Iterator[_Attempt]:
             obstacles.append(str(error))
     try:
         form = big_m(kkt, finder)
-        largest = float(form.multiplier_bound.max(initial=0.0))
-        if largest <= _LARGEST_SOUND_M or not scip_is_installed():
-            why = f"all {kkt.pairs.size} pairs have proven bounds (largest multiplier {largest:.4g})"
-            yield _Attempt(Method.BIG_M, why, form.problem, form.check)
+        if form.largest_m <= _LARGEST_SOUND_M or not scip_is_installed():
+            why = f"all {kkt.pairs.size} pairs have proven bounds (largest multiplier {form.largest_m:.4g})"
+            yield _Attempt(Method.BIG_M, why, form)
     except NoValidBoundError as error:
         obstacles.append(str(error))
     if scip_is_installed():
@@ -206,22 +206,24 @@ def _automatic(kkt: KktSystem, finder: BoundFinder) -> Iterator[_Attempt]:
         raise NoValidBoundError(f"{obstacles[-1]} SCIP is not installed: pip install 'ppsm[scip]'.")
 
 
-def _run(attempt: _Attempt, limits: SolveLimits) -> MipResult:
+def _run(attempt: _Attempt, limits: SolveLimits, start: FloatArray | None) -> MipResult:
+    """Search from the first incumbent, which is also what remains if the search finds nothing better."""
     needs_scip = attempt.method in (Method.SOS1, Method.INDICATOR)
     run = solve_mip_with_scip if needs_scip else solve_mip_with_highs
-    result = run(attempt.problem, limits)
-    if result.status is not Status.UNBOUNDED:
-        return result
-    # An unbounded direction of the relaxation says nothing unless the game has a point at all.
-    linear = attempt.problem.linear
-    feasibility = replace(
-        attempt.problem, linear=replace(linear, cost=np.zeros_like(linear.cost), offset=0.0)
-    )
-    point = run(feasibility, limits)
-    if point.status is Status.PROVEN_OPTIMAL:
-        return result
-    status = point.status if point.status is Status.INFEASIBLE else Status.NO_INCUMBENT
-    return replace(result, status=status)
+    problem = attempt.form.problem
+    full_start = None if start is None else attempt.form.complete(start)
+    result = run(replace(problem, start=full_start), limits)
+    if result.status is Status.NO_INCUMBENT and full_start is not None:
+        objective = float(problem.linear.cost @ full_start) + problem.linear.offset
+        return replace(result, status=Status.INCUMBENT, columns=full_start, objective=objective)
+    if result.status is Status.UNBOUNDED and start is None:
+        # An unbounded direction says nothing unless the game has a point at all.
+        feasibility = replace(problem.linear, cost=np.zeros_like(problem.linear.cost), offset=0.0)
+        point = run(replace(problem, linear=feasibility), limits)
+        if point.columns is None:
+            status = point.status if point.status is Status.INFEASIBLE else Status.NO_INCUMBENT
+            return replace(result, status=status)
+    return result
 
 
 def _conclude(
@@ -246,11 +248,14 @@ def _conclude(
         if result.status is Status.INFEASIBLE:
             base = replace(base, explanation=explain_infeasible(kkt))
         return replace(base, seconds=time.perf_counter() - started)
-    columns = _polish(kkt, result.columns[: kkt.relaxation.shape[1]])
+    raw = result.columns[: kkt.relaxation.shape[1]]
+    polished = polish(kkt, raw)
+    columns = raw if polished is None else polished  # either way verification has the last word
     objective = float(kkt.relaxation.cost @ columns) + program.offset
-    x, y, prices = columns[kkt.variables], columns[kkt.responses], kkt.prices(columns)
+    # Adding zero turns the solvers' negative zeros into plain ones.
+    x, y, prices = columns[kkt.variables] + 0.0, columns[kkt.responses] + 0.0, kkt.prices(columns) + 0.0
     verdict = verify(program, x, y, prices, objective, units=units)
-    findings = (*verdict.findings, *_bound_finding(objective, result.bound), *attempt.check(columns))
+    findings = (*verdict.findings, *_bound_finding(objective, result.bound), *attempt.form.check(columns))
     if findings:
         return replace(
             base,
@@ -279,28 +284,3 @@ def _bound_finding(objective: float, bound: float | None) -> tuple[Finding, ...]
     if bound is None or objective >= bound - 1e-6 * max(1.0, abs(bound)):
         return ()
     return (Finding("feasible point below the proven bound of", "leader objective", 0, bound - objective),)
-
-
-def _polish(kkt: KktSystem, columns: FloatArray) -> FloatArray:
-    """Re-solve with integers and complementarity fixed, so that no pair rests on a solver's tolerance.
-
-    Falls back to the solver's own point if the fixed LP has none; verification then has the last word.
-    """
-    columns = columns.copy()
-    integer = np.flatnonzero(kkt.is_integer)
-    columns[integer] = np.round(columns[integer])
-    lower, upper = kkt.relaxation.column_lower.copy(), kkt.relaxation.column_upper.copy()
-    lower[integer] = upper[integer] = columns[integer]
-    tight = columns[kkt.first_multiplier + kkt.pairs] > kkt.slacks(columns)[kkt.pairs]
-    upper[kkt.first_multiplier + kkt.pairs[~tight]] = 0.0
-    fixed = kkt.pairs[tight]
-    constant = -kkt.slack_constant[fixed]
-    restricted = with_rows(
-        replace(kkt.relaxation, column_lower=lower, column_upper=upper),
-        sp.csr_array(kkt.slack_matrix[fixed, :]),
-        constant,
-        constant,
-        tuple(f"tight {kkt.multipliers.names[side]}" for side in fixed),
-    )
-    solution = solve_lp(restricted)
-    return solution.columns if solution.status is Status.PROVEN_OPTIMAL else columns

@@ -1,14 +1,23 @@
-"""Optimality as one equation, cost = dual objective, where the leader touches the follower by binaries."""
+"""Optimality as one inequality, cost <= dual objective, with the products of prices and decisions enclosed.
+
+The dual objective holds a product ``price x decision`` for every coupling entry. Each product w is enclosed
+by the four planes of McCormick (1976) over the proven ranges of price and decision. The enclosure is exact
+where the decision is binary, so that the inequality alone states the follower's optimality; elsewhere it is a
+strong cut that joins the complementarity binaries of big-M.
+"""
+
+import math
 
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray
-from ppsm.bilevel.assembly import padded, with_columns, with_rows
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
+from ppsm.bilevel.assembly import with_columns, with_rows
 from ppsm.bilevel.bounds import BoundFinder
 from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.reformulation import Reformulation
 from ppsm.errors import ModelError
-from ppsm.program import BilevelProgram
+from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.mip import MixedIntegerProgram
 
 
@@ -18,69 +27,117 @@ def coupled_variables(program: BilevelProgram) -> BoolArray:
     return np.asarray(enters & (program.variable_lower != program.variable_upper))
 
 
+def _coupled_but_not_binary(program: BilevelProgram) -> BoolArray:
+    binary = program.is_integer & (program.variable_lower >= 0) & (program.variable_upper <= 1)
+    return coupled_variables(program) & ~binary
+
+
 def is_applicable(program: BilevelProgram) -> bool:
     """Whether every leader variable in the follower's rows is binary (or fixed)."""
-    return not (coupled_variables(program) & ~_is_binary(program)).any()
+    return not _coupled_but_not_binary(program).any()
 
 
-def _is_binary(program: BilevelProgram) -> BoolArray:
-    return program.is_integer & (program.variable_lower >= 0) & (program.variable_upper <= 1)
-
-
-def strong_duality(kkt: KktSystem, finder: BoundFinder) -> MixedIntegerProgram:
-    """``c'y <= sum_k sign_k bound_k m_k - sum_ij coupling_ij p_i x_j`` with each product p x linearised.
-
-    The product w of a binary x and a price in [low, high] is exact:  low x <= w <= high x  and
-    p - high (1 - x) <= w <= p - low (1 - x). Weak duality gives the other inequality for free.
-    """
-    program, multipliers = kkt.program, kkt.multipliers
-    offending = np.flatnonzero(coupled_variables(program) & ~_is_binary(program))
+def strong_duality(kkt: KktSystem, finder: BoundFinder) -> Reformulation:
+    """State the follower's optimality by strong duality alone; needs binary coupling."""
+    offending = np.flatnonzero(_coupled_but_not_binary(kkt.program))
     if offending.size:
         raise ModelError(
-            f"strong duality needs binary coupling, but '{program.variable_names[offending[0]]}' enters the "
-            "follower's rows and is not binary; use method='big-m', 'sos1' or 'indicator'."
+            f"strong duality needs binary coupling, but '{kkt.program.variable_names[offending[0]]}' enters "
+            "the follower's rows and is not binary; use method='big-m', 'sos1' or 'indicator'."
         )
+    linear, products = with_duality(kkt.relaxation, kkt, finder)
+    integer = np.concatenate([kkt.is_integer, np.zeros(products.shape[0], dtype=np.bool_)])
+
+    def complete(columns: FloatArray) -> FloatArray:
+        return np.concatenate([columns, product_values(kkt, products, columns)])
+
+    return Reformulation(MixedIntegerProgram(linear, integer), complete)
+
+
+def with_duality(
+    linear: LinearProgram, kkt: KktSystem, finder: BoundFinder
+) -> tuple[LinearProgram, IntArray]:
+    """Append the enclosed products and the strong-duality row to a program that starts with the KKT columns.
+
+    Returns the program and, for each product column appended, the follower row and leader variable it joins.
+    """
+    program, multipliers = kkt.program, kkt.multipliers
     coupling = program.coupling.tocoo()
     moving = coupled_variables(program)[coupling.col]
-    rows, variables, factors = coupling.row[moving], coupling.col[moving], coupling.data[moving]
-    ranges = np.array([finder.price_range(int(row)) for row in rows]).reshape(-1, 2)
-    count, width = rows.size, kkt.relaxation.shape[1]
+    rows, variables = coupling.row[moving].astype(np.int64), coupling.col[moving].astype(np.int64)
+    first = linear.shape[1]
     names = tuple(
         f"price of {program.follower.row_names[i]} x {program.variable_names[j]}"
         for i, j in zip(rows, variables, strict=True)
     )
-    linear = with_columns(kkt.relaxation, np.full(count, -INFINITY), np.full(count, INFINITY), names)
-    product = sp.csr_array((np.ones(count), (np.arange(count), np.arange(count))), shape=(count, count))
-    binary = sp.csr_array((np.ones(count), (np.arange(count), variables)), shape=(count, width))
-    price = sp.hstack([sp.csr_array((count, kkt.first_multiplier)), kkt.price_map[rows, :]], format="csr")
-    low, high = sp.diags_array(ranges[:, 0]), sp.diags_array(ranges[:, 1])
-    infinite = np.full(count, INFINITY)
-    for left, lower, upper, word in (
-        (-low @ binary, np.zeros(count), infinite, "at least low x"),
-        (-high @ binary, -infinite, np.zeros(count), "at most high x"),
-        (-price - high @ binary, -ranges[:, 1], infinite, "at least p - high (1 - x)"),
-        (-price - low @ binary, -infinite, -ranges[:, 0], "at most p - low (1 - x)"),
-    ):
-        block = sp.hstack([left, product], format="csr")
-        linear = with_rows(linear, block, lower, upper, tuple(f"{name}: {word}" for name in names))
-    duality = np.zeros(width + count)
+    infinite = np.full(rows.size, INFINITY)
+    linear = with_columns(linear, -infinite, infinite, names)
+    prices = _ranges([finder.price_range(int(row)) for row in rows])
+    decisions = _ranges([finder.variable_range(int(variable)) for variable in variables])
+    linear = _with_envelope(linear, kkt, first, (rows, variables), prices, decisions, names)
+    duality = np.zeros(linear.shape[1])
     duality[kkt.responses] = program.follower.cost
-    duality[kkt.first_multiplier : width] = -multipliers.sign * multipliers.bound
-    duality[kkt.first_multiplier : width] += _fixed_coupling(program) @ kkt.price_map
-    duality[width:] = factors
-    linear = with_rows(
-        linear,
-        padded(sp.csr_array(duality[None, :]), width + count),
-        np.array([-INFINITY]),
-        np.zeros(1),
-        ("strong duality",),
+    earned = -multipliers.sign * multipliers.bound + _fixed_coupling(program) @ kkt.price_map
+    duality[kkt.first_multiplier : kkt.first_multiplier + multipliers.count] = earned
+    duality[first:] = coupling.data[moving]
+    row = sp.csr_array(duality[None, :])
+    linear = with_rows(linear, row, np.array([-INFINITY]), np.zeros(1), ("strong duality",))
+    return linear, np.column_stack([rows, variables])
+
+
+def product_values(kkt: KktSystem, products: IntArray, columns: FloatArray) -> FloatArray:
+    """The products of prices and decisions at a point of the KKT system."""
+    return np.asarray(kkt.prices(columns)[products[:, 0]] * columns[products[:, 1]])
+
+
+def _ranges(pairs: list[tuple[float, float]]) -> FloatArray:
+    return np.array(pairs).reshape(-1, 2)
+
+
+def _with_envelope(
+    linear: LinearProgram,
+    kkt: KktSystem,
+    first: int,
+    entries: tuple[IntArray, IntArray],
+    prices: FloatArray,
+    decisions: FloatArray,
+    names: tuple[str, ...],
+) -> LinearProgram:
+    """``w - p_end x - x_end p  >= or <=  -p_end x_end`` at the four corners of the (price, decision) box."""
+    rows, variables = entries
+    count, width = rows.size, linear.shape[1]
+    each = np.arange(count)
+    product = sp.csr_array((np.ones(count), (each, first + each)), shape=(count, width))
+    decision = sp.csr_array((np.ones(count), (each, variables)), shape=(count, width))
+    rest = width - kkt.first_multiplier - kkt.multipliers.count
+    price = sp.hstack(
+        [sp.csr_array((count, kkt.first_multiplier)), kkt.price_map[rows, :], sp.csr_array((count, rest))],
+        format="csr",
     )
-    integer = np.concatenate([kkt.is_integer, np.zeros(count, dtype=np.bool_)])
-    return MixedIntegerProgram(linear, integer)
+    infinite = np.full(count, INFINITY)
+    for price_end, decision_end in ((0, 0), (1, 1), (1, 0), (0, 1)):
+        p, x = prices[:, price_end], decisions[:, decision_end]
+        block = product - sp.diags_array(p) @ decision - sp.diags_array(x) @ price
+        corner = -p * x
+        below = price_end == decision_end
+        linear = with_rows(
+            linear,
+            sp.csr_array(block),
+            corner if below else -infinite,
+            infinite if below else corner,
+            tuple(f"{name}: corner {price_end}{decision_end}" for name in names),
+        )
+    return linear
 
 
 def _fixed_coupling(program: BilevelProgram) -> FloatArray:
     """What the variables fixed by their bounds add to each follower row."""
-    values = np.where(coupled_variables(program), 0.0, program.variable_lower)
-    # A variable outside every follower row may have an infinite bound and must not count.
-    return np.asarray(program.coupling @ np.where(np.isfinite(values), values, 0.0))
+    fixed = program.variable_lower == program.variable_upper
+    values = np.where(fixed, np.where(fixed, program.variable_lower, 0.0), 0.0)
+    return np.asarray(program.coupling @ values)
+
+
+def duality_is_available(kkt: KktSystem, finder: BoundFinder) -> bool:
+    """Whether every product has finite ranges, so that the duality row can be appended."""
+    coupled = np.flatnonzero(coupled_variables(kkt.program))
+    return all(math.isfinite(end) for variable in coupled for end in finder.variable_range(int(variable)))

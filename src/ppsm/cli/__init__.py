@@ -1,18 +1,16 @@
-"""The command line: ``ppsm COMMAND``, one module per command group."""
+"""The command line: ``ppsm COMMAND``, one module per command group.
+
+Exit codes: 0 done; 1 no answer (infeasible, unbounded, none found in time); 2 unusable input; 3 a solver
+failed; 4 a release was refused; 130 interrupted.
+"""
 
 import sys
 
-import typer
-
+from ppsm.cli import bilevel, demo
+from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.errors import PpsmError
 
-app = typer.Typer(
-    name="ppsm",
-    help="Privacy-preserving coordination of markets.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+__all__ = ["app", "bilevel", "demo", "main"]
 
 
 def main() -> None:
@@ -24,4 +22,4 @@ def main() -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        sys.exit(130)
+        sys.exit(EXIT_INTERRUPTED)

@@ -1,7 +1,7 @@
 """The follower: a linear program whose right-hand side moves with a declared parameter vector."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -143,11 +143,8 @@ class Follower:
         parameter_map: SparseMatrix = sp.csr_array(
             (np.ones(rows.size), (rows, np.arange(rows.size))), shape=shape
         )
-        shift = parameter_map @ nominal
         return cls(
-            program=replace(
-                program, row_lower=program.row_lower - shift, row_upper=program.row_upper - shift
-            ),
+            program=program.shifted(-(parameter_map @ nominal)),
             parameter_map=parameter_map,
             parameter_names=tuple(program.row_names[row] for row in rows),
             nominal=frozen_vector(nominal, rows.size, "the parameter", names=program.row_names),
@@ -158,9 +155,7 @@ class Follower:
 
     def at(self, parameter: ArrayLike | None = None) -> LinearProgram:
         """The linear program at a parameter vector (nominal if none is given)."""
-        shift = self.parameter_map @ self._checked(parameter)
-        lower, upper = self.program.row_lower + shift, self.program.row_upper + shift
-        return replace(self.program, row_lower=lower, row_upper=upper)
+        return self.program.shifted(self.parameter_map @ self._checked(parameter))
 
     def solve(self, parameter: ArrayLike | None = None) -> FollowerOutcome:
         """Solve at a parameter vector, warm from the last solve; infeasible is an answer, not an error."""

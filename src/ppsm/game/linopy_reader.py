@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 import xarray as xr
 
-from ppsm.arrays import INFINITY, BoolArray
+from ppsm.arrays import INFINITY, BoolArray, IntArray
 from ppsm.errors import ModelError
 from ppsm.game.layout import Layout
 from ppsm.program import LinearProgram
@@ -22,6 +22,11 @@ class ReadModel:
     sign: float
     variables: Layout
     constraints: Layout
+    column_labels: IntArray
+
+    def column_of_label(self, labels: IntArray) -> IntArray:
+        """Columns of linopy's variable labels."""
+        return np.searchsorted(self.column_labels, labels)
 
 
 def read_linopy(model: linopy.Model, who: str) -> ReadModel:
@@ -59,7 +64,9 @@ def read_linopy(model: linopy.Model, who: str) -> ReadModel:
         column_names=variables.entry_names(columns),
         offset=sign * float(model.objective.expression.const),
     )
-    return ReadModel(program, np.isin(matrices.vtypes, ["B", "I"]), sign, variables, constraints)
+    return ReadModel(
+        program, np.isin(matrices.vtypes, ["B", "I"]), sign, variables, constraints, matrices.vlabels
+    )
 
 
 def _layout(what: str, blocks: dict[str, xr.DataArray], labels: np.ndarray) -> Layout:

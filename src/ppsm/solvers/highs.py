@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
@@ -26,6 +26,13 @@ _STATUS = {
     highspy.HighsModelStatus.kTimeLimit: Status.NO_INCUMBENT,
     highspy.HighsModelStatus.kInterrupt: Status.NO_INCUMBENT,
 }
+
+
+# Presolve of HiGHS 1.5 to 1.15 calls some feasible but unbounded LPs infeasible (tests/canaries).
+_SETTLE_WITHOUT_PRESOLVE = (
+    highspy.HighsModelStatus.kInfeasible,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible,
+)
 
 
 def _quiet_highs() -> highspy.Highs:
@@ -101,7 +108,7 @@ class PersistentLp:
         """Solve from the last basis; a status that is not final is settled by a second look."""
         self._highs.run()
         status = self._highs.getModelStatus()
-        if status == highspy.HighsModelStatus.kUnboundedOrInfeasible:
+        if status in _SETTLE_WITHOUT_PRESOLVE:
             status = self._settle()
         if status not in _STATUS:
             status = self._retry_cold()
@@ -144,6 +151,23 @@ def solve_mip_with_highs(problem: MixedIntegerProgram, limits: SolveLimits) -> M
     if problem.sos1_pairs or problem.indicators is not None:
         raise SolverError("HiGHS has neither SOS1 sets nor indicator rows; use SCIP for them.")
     started = time.perf_counter()
+    if _may_be_unbounded(problem.linear) and solve_lp(problem.linear).status is Status.UNBOUNDED:
+        # HiGHS 1.12 to 1.15 can call such a MILP infeasible or even optimal (tests/canaries). With rational
+        # data it is unbounded exactly when it has a point at all, and that is a question without a cost.
+        linear = replace(problem.linear, cost=np.zeros_like(problem.linear.cost), offset=0.0)
+        point = _search(replace(problem, linear=linear, start=None), limits, started)
+        status = Status.UNBOUNDED if point.columns is not None else point.status
+        return MipResult(status, HIGHS, time.perf_counter() - started)
+    return _search(problem, limits, started)
+
+
+def _may_be_unbounded(linear: LinearProgram) -> bool:
+    """Whether some column can lower the cost without meeting a bound of its own."""
+    falls = np.where(linear.cost > 0, linear.column_lower, linear.column_upper)
+    return bool(np.isinf(falls[linear.cost != 0]).any())
+
+
+def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -> MipResult:
     highs = _quiet_highs()
     highs.setOptionValue("threads", limits.threads)
     highs.setOptionValue("mip_rel_gap", limits.gap)
@@ -153,10 +177,15 @@ def solve_mip_with_highs(problem: MixedIntegerProgram, limits: SolveLimits) -> M
         highs.setOptionValue("time_limit", limits.seconds)
     integer = np.flatnonzero(problem.is_integer)
     _pass(highs, problem.linear, integer if integer.size else None)
+    if problem.start is not None and integer.size:
+        start = highspy.HighsSolution()
+        start.col_value = problem.start.tolist()
+        start.value_valid = True
+        highs.setSolution(start)
     highs.HandleKeyboardInterrupt = True  # a long search must not swallow Ctrl-C
     highs.solve()
     status = highs.getModelStatus()
-    if status == highspy.HighsModelStatus.kUnboundedOrInfeasible:
+    if status in _SETTLE_WITHOUT_PRESOLVE:
         highs.setOptionValue("presolve", "off")
         highs.solve()
         status = highs.getModelStatus()

@@ -19,12 +19,16 @@ class Indicators:
 
 @dataclass(frozen=True, eq=False)
 class MixedIntegerProgram:
-    """A linear program with integer columns and, for solvers that know them, SOS1 pairs and indicators."""
+    """A linear program with integer columns and, for solvers that know them, SOS1 pairs and indicators.
+
+    ``start`` is a point the solver may begin from; it need not be exactly feasible.
+    """
 
     linear: LinearProgram
     is_integer: BoolArray
     sos1_pairs: tuple[tuple[int, int], ...] = ()
     indicators: Indicators | None = None
+    start: FloatArray | None = None
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,11 @@ def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> Mi
     started = time.perf_counter()
     model, variables = _build(problem)
     _set_limits(model, limits)
+    if problem.start is not None:
+        start = model.createSol()
+        for variable, value in zip(variables, problem.start, strict=True):
+            model.setSolVal(start, variable, value)
+        model.addSol(start)
     model.optimize()
     status = model.getStatus()
     if status == "inforunbd":
