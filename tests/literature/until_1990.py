@@ -118,10 +118,8 @@ BIALAS_KARWAN_1984_1 = Problem(
         response_cost=[0, -1],
     ),
     leader_objective=-2,
-    follower_objective=-0.5,
-    x=(1.5,),
-    y=(1, 0.5),
-    note="The first response costs nothing: the follower's answer is not unique for most decisions.",
+    note="The first response costs nothing, so that answers are not unique, nor is the optimum: published is "
+    "x = 1.5, y = (1, 0.5); x = 2, y = (1, 0) is as good.",
 )
 
 BIALAS_KARWAN_1984_2 = Problem(
