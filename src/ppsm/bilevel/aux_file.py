@@ -8,7 +8,7 @@ M     number of lower-level rows
 LC    a lower-level column, counted from 0 in the order of the MPS file; N times
 LR    a lower-level row, counted from 0 without the objective; M times
 LO    a cost of the lower-level objective, the k-th for the column of the k-th LC; N times
-OS    sense of the lower-level objective, 1 to minimise (also if absent), -1 to maximise
+OS    sense of the lower-level objective, 1 to minimise, -1 to maximise; usually the last line
 IC    interdiction costs, refused here
 IB    interdiction budget, refused here
 ====  =====================================================================================
@@ -153,6 +153,11 @@ def _read_indexed(source: TextFile, collected: _Collected) -> None:
         if value is None:
             raise source.problem(line, f"the file ends after {key}; expected a value: the file is cut short.")
         _take(collected, value[0], key, value[1])
+    # Without this demand a file cut short before its last line would silently minimise.
+    if collected.sense is None:
+        raise source.problem(
+            None, "the objective sense OS is missing; expected OS 1 or OS -1: the file may be cut short."
+        )
 
 
 def _take(collected: _Collected, line: int, key: str, word: str) -> None:
