@@ -7,6 +7,8 @@ was seen with which release when these tests were written:
 * 1.5.3, 1.10.0 and 1.12.0 call the model of issue 2585 infeasible with presolve on.
 * 1.15.1 passes all, as does 1.13.1. The models of issues 771 and 2432 passed with every release tried (1.5.3,
   1.10.0, 1.12.0, 1.13.1, 1.14.0, 1.15.1); they stay because their reports are credible.
+* One defect is in every release tried, 1.15.1 included: with presolve on, a feasible but unbounded linear
+  program can be called infeasible. See :func:`test_infeasible_needs_a_second_opinion`.
 
 HiGHS keeps rows to 1e-6 only, which moves the objective by as much times a price; the tolerances allow it.
 """
@@ -163,6 +165,19 @@ def test_reported_model_is_answered_rightly(model: Model, presolve: str) -> None
     )
     assert status == "Optimal"
     assert objective == pytest.approx(model.optimum, rel=1e-6, abs=1e-5)
+
+
+def test_infeasible_needs_a_second_opinion() -> None:
+    """``min 2 z`` with ``0 <= 2 x + y - z <= 2`` and ``x >= -2``, written as two rows, has no least value.
+
+    HiGHS 1.5.3 to 1.15.1 call it infeasible with presolve on. Two ways out are right and are kept right here:
+    the same model without costs, or without presolve. Whoever gets "infeasible" has to take one of them.
+    """
+    rows = [(-INF, np.array([-2.0, -1.0, 1.0]), 0.0), (-INF, np.array([2.0, 1.0, -1.0]), 2.0)]
+    bounds, integer = np.array([[-2.0, INF], [-INF, INF], [-INF, INF]]), np.array([], dtype=np.int64)
+    assert solved(np.array([0.0, 0.0, 2.0]), rows, bounds, integer, "off")[0] == "Unbounded"
+    assert solved(np.zeros(3), rows, bounds, integer, "on")[0] == "Optimal"
+    assert solved(np.zeros(3), rows, bounds, integer, "off")[0] == "Optimal"
 
 
 def vertices_minimum(cost: Vector, matrix: Vector, upper: Vector) -> float:

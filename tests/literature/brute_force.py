@@ -172,6 +172,8 @@ class _System:
             b_eq=lower[equal],
             bounds=bounds,
             method="highs",
+            # With presolve, HiGHS may call a feasible but unbounded program infeasible.
+            options={"presolve": False},
         )
         if result.status == 0 and result.fun is not None:
             return _Solved("optimal", float(result.fun) + self._offset, np.asarray(result.x))

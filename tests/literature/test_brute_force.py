@@ -137,6 +137,15 @@ def random_game(seed: int) -> BilevelProgram:
     )
 
 
+@pytest.mark.parametrize("seed", [1325, 1484, 1822, 1893])
+def test_relaxation_that_presolve_calls_infeasible(seed: int) -> None:
+    """The relaxation of these games is unbounded, which HiGHS with presolve takes for infeasible."""
+    program = random_game(seed)
+    quick, slow = brute_force(program), every_pattern(program)
+    assert quick.status == slow.status != "infeasible"
+    assert quick.objective == pytest.approx(slow.objective)
+
+
 @pytest.mark.parametrize("block", range(4))
 def test_search_agrees_with_plain_enumeration(block: int) -> None:
     seen = set()

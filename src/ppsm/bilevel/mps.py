@@ -109,6 +109,8 @@ class _Reader:
         cost = np.zeros(len(self._columns))
         for column, value in self._costs.items():
             cost[column] = value
+        for array in (cost, lower, upper, column_lower, column_upper, integer):
+            array.setflags(write=False)
         return MpsModel(
             name=self._name,
             maximise=bool(self._maximise),
