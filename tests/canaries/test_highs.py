@@ -7,8 +7,9 @@ was seen with which release when these tests were written:
 * 1.5.3, 1.10.0 and 1.12.0 call the model of issue 2585 infeasible with presolve on.
 * 1.15.1 passes all, as does 1.13.1. The models of issues 771 and 2432 passed with every release tried (1.5.3,
   1.10.0, 1.12.0, 1.13.1, 1.14.0, 1.15.1); they stay because their reports are credible.
-* One defect is in every release tried, 1.15.1 included: with presolve on, a feasible but unbounded linear
-  program can be called infeasible. See :func:`test_infeasible_needs_a_second_opinion`.
+* Every release tried, 1.15.1 included, misjudges some models without a least value: with presolve on they
+  are called infeasible, and a mixed-integer one "optimal" with presolve off (1.12.0 to 1.15.1). See
+  :func:`test_infeasible_needs_a_second_opinion` and :func:`test_unbounded_integer_model_needs_its_relaxation`.
 
 HiGHS keeps rows to 1e-6 only, which moves the objective by as much times a price; the tolerances allow it.
 """
@@ -178,6 +179,20 @@ def test_infeasible_needs_a_second_opinion() -> None:
     assert solved(np.array([0.0, 0.0, 2.0]), rows, bounds, integer, "off")[0] == "Unbounded"
     assert solved(np.zeros(3), rows, bounds, integer, "on")[0] == "Optimal"
     assert solved(np.zeros(3), rows, bounds, integer, "off")[0] == "Optimal"
+
+
+def test_unbounded_integer_model_needs_its_relaxation() -> None:
+    """``min 3 y - 3 z`` with ``0 <= 2 x + 3 y + z <= 1``, ``x >= 0``, integer z: (3, -2, 0) is a ray that pays.
+
+    HiGHS 1.15.1 calls it infeasible with presolve on, and optimal with the value -3 with presolve off. What is
+    right and kept right here: the relaxation without presolve is unbounded, and the model without costs has a
+    solution. With rational data the two together prove that the model itself is unbounded.
+    """
+    rows = [(-INF, np.array([2.0, 3.0, 1.0]), 1.0), (-INF, np.array([-2.0, -3.0, -1.0]), 0.0)]
+    bounds, nothing = np.array([[0.0, INF], [-INF, INF], [-2.0, 3.0]]), np.array([], dtype=np.int64)
+    assert solved(np.array([0.0, 3.0, -3.0]), rows, bounds, nothing, "off")[0] == "Unbounded"
+    for presolve in ("on", "off"):
+        assert solved(np.zeros(3), rows, bounds, np.array([2]), presolve)[0] == "Optimal"
 
 
 def vertices_minimum(cost: Vector, matrix: Vector, upper: Vector) -> float:
