@@ -9,7 +9,7 @@ was seen with which release when these tests were written:
   1.10.0, 1.12.0, 1.13.1, 1.14.0, 1.15.1); they stay because their reports are credible.
 * Every release tried, 1.15.1 included, misjudges some models without a least value: with presolve on they
   are called infeasible, and a mixed-integer one "optimal" with presolve off (1.12.0 to 1.15.1). See
-  :func:`test_infeasible_needs_a_second_opinion` and :func:`test_unbounded_integer_model_needs_its_relaxation`.
+  :func:`test_infeasible_needs_a_second_opinion` and the test after it.
 
 HiGHS keeps rows to 1e-6 only, which moves the objective by as much times a price; the tolerances allow it.
 """
@@ -182,9 +182,9 @@ def test_infeasible_needs_a_second_opinion() -> None:
 
 
 def test_unbounded_integer_model_needs_its_relaxation() -> None:
-    """``min 3 y - 3 z`` with ``0 <= 2 x + 3 y + z <= 1``, ``x >= 0``, integer z: (3, -2, 0) is a ray that pays.
+    """``min 3 y - 3 z`` with ``0 <= 2 x + 3 y + z <= 1``, ``x >= 0``, integer z: the ray (3, -2, 0) pays.
 
-    HiGHS 1.15.1 calls it infeasible with presolve on, and optimal with the value -3 with presolve off. What is
+    HiGHS 1.15.1 calls it infeasible with presolve on, and optimal with value -3 with presolve off. What is
     right and kept right here: the relaxation without presolve is unbounded, and the model without costs has a
     solution. With rational data the two together prove that the model itself is unbounded.
     """

@@ -88,7 +88,7 @@ BARD_1984_1 = Problem(
 BARD_1984_2 = Problem(
     key="bard-1984-2",
     citation="J. F. Bard: Optimality conditions for the bilevel programming problem. "
-    "Naval Research Logistics Quarterly 31, 1984, 13-26, the levels of example 1 exchanged.",
+    "Naval Research Logistics Quarterly 31, 1984, 13-26; problem Bard1984b of BOLIB.",
     program=BilevelProgram.from_arrays(
         follower=LinearProgram.from_arrays(
             cost=[1], matrix=[[-0.5], [1], [0.5], [-2]], row_upper=[-2, 2, 8, 4]
