@@ -26,6 +26,7 @@ from ppsm.bilevel.assembly import with_rows
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.slater import slater_row
 from ppsm.errors import NoValidBoundError
+from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
 
@@ -36,6 +37,7 @@ _VERTEX_BASES_LIMIT = 50_000
 _NO_PRICE_LIMIT = "nothing in the game limits it; add a leader constraint or a priced slack that does"
 _LP_TOLERANCE = 1e-6
 _MANY_SIDES = 1_500
+_CUTOFF_MARGIN = 1e-3
 _ILL_CONDITIONED = 1e10
 _SINGULAR = 1e15
 
@@ -50,13 +52,15 @@ def _no_bound(what: str, why_and_remedy: str) -> NoValidBoundError:
 class BoundFinder:
     """Derives valid bounds for one KKT system; every answer is remembered.
 
-    After ``deadline`` (of :func:`time.perf_counter`) no new bound is derived.
+    After ``deadline`` (of :func:`time.perf_counter`) no new bound is derived. With a ``cutoff`` the bounds
+    hold for points whose leader cost is at most that: enough for an optimum, if it is an incumbent's cost.
     """
 
-    def __init__(self, kkt: KktSystem, deadline: float = INFINITY) -> None:
+    def __init__(self, kkt: KktSystem, deadline: float = INFINITY, cutoff: float | None = None) -> None:
         self.kkt = kkt
         self._deadline = deadline
-        self._relaxation = PersistentLp(kkt.relaxation)
+        self._program = kkt.relaxation if cutoff is None else _with_cutoff(kkt.relaxation, cutoff)
+        self._relaxation = PersistentLp(self._program)
         self._follower_columns = kkt.program.follower.matrix.tocsc()
         self._with_slater: PersistentLp | None = None
         self._slater_tried = False
@@ -154,7 +158,13 @@ class BoundFinder:
         found = constant + self._largest_in_box(row.indices.astype(np.int64), row.data)
         if math.isfinite(found) and (row.nnz == 1 or self._is_large):
             return found
-        return constant + self._largest(self._relaxation, row.toarray().ravel())
+        direction = row.toarray().ravel()
+        found = self._largest(self._relaxation, direction)
+        if not math.isfinite(found):
+            # Slater's row also limits the follower's cost, hence its answer.
+            stronger = self._relaxation_with_slater()
+            found = found if stronger is None else self._largest(stronger, direction)
+        return constant + found
 
     def _largest_in_box(self, columns: IntArray, factors: FloatArray) -> float:
         """Largest value of a linear form over the column bounds alone: weaker than an LP, but free."""
@@ -219,7 +229,7 @@ class BoundFinder:
             found = slater_row(self.kkt, coupled, box[:, 0], box[:, 1])
             if found is not None:
                 row, limit = sp.csr_array(found[0][None, :]), np.array([found[1]])
-                extended = with_rows(self.kkt.relaxation, row, np.array([-INFINITY]), limit, ("Slater",))
+                extended = with_rows(self._program, row, np.array([-INFINITY]), limit, ("Slater",))
                 self._with_slater = PersistentLp(extended)
         return self._with_slater
 
@@ -236,6 +246,16 @@ class BoundFinder:
             if not self.kkt.program.leader_sees_prices:
                 self._vertex_bounds = _enumerate_dual_vertices(self.kkt)
         return self._vertex_bounds
+
+
+def _with_cutoff(relaxation: LinearProgram, cutoff: float) -> LinearProgram:
+    """The relaxation with the leader's cost at most a little above the cutoff."""
+    if not relaxation.cost.any():
+        return relaxation
+    limit = np.array([cutoff - relaxation.offset + _CUTOFF_MARGIN * max(1.0, abs(cutoff))])
+    return with_rows(
+        relaxation, sp.csr_array(relaxation.cost[None, :]), np.array([-INFINITY]), limit, ("cutoff",)
+    )
 
 
 def _independent_columns(matrix: FloatArray, candidates: IntArray) -> IntArray:

@@ -135,8 +135,10 @@ def solve_bilevel(
             explanation=explain_infeasible(kkt),
         )
     start = first_incumbent(kkt, replace(limits, seconds=min(_START_SECONDS, limits.seconds)))
+    cutoff = None if start is None else float(kkt.relaxation.cost @ start) + program.offset
+    finder = BoundFinder(kkt, deadline, cutoff)
     solution: BilevelSolution | None = None
-    for attempt in _attempts(kkt, chosen, deadline):
+    for attempt in _attempts(kkt, chosen, finder):
         remaining = max(0.01, deadline - time.perf_counter())
         result = _run(attempt, replace(limits, seconds=remaining), start)
         solution = _conclude(kkt, attempt, result, started, units)
@@ -165,9 +167,8 @@ def _limits(gap: float, time_limit: float, threads: int) -> SolveLimits:
     return SolveLimits(gap=gap, seconds=time_limit, threads=threads)
 
 
-def _attempts(kkt: KktSystem, method: Method, deadline: float) -> Iterator[_Attempt]:
+def _attempts(kkt: KktSystem, method: Method, finder: BoundFinder) -> Iterator[_Attempt]:
     """The reformulations to try, best first; an explicit method is the only one."""
-    finder = BoundFinder(kkt, deadline)
     if method is Method.STRONG_DUALITY:
         yield _Attempt(method, "asked for", strong_duality(kkt, finder))
     elif method is Method.BIG_M:
