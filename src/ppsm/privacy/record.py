@@ -1,6 +1,7 @@
 """What was released: a frozen record, kept apart from what it costs (:mod:`ppsm.privacy.accountant`)."""
 
 import math
+import numbers
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -114,12 +115,12 @@ class ReleaseRecord:
                 epsilon=fields["epsilon"],
                 scale=fields["scale"],
                 adjacency=Adjacency(fields["adjacency"]),
-                dimension=_integer(fields["dimension"], "dimension"),
+                dimension=integer(fields["dimension"], "dimension"),
                 dataset=fields["dataset"],
                 purpose=fields["purpose"],
                 source=NoiseSource(fields["source"]),
                 time=datetime.fromisoformat(fields["time"]),
-                seed=None if fields["seed"] is None else _integer(fields["seed"], "seed"),
+                seed=None if fields["seed"] is None else integer(fields["seed"], "seed"),
             )
             claimed_private = fields["private"]
         except KeyError as error:
@@ -136,7 +137,7 @@ class ReleaseRecord:
 
 def positive_number(value: object, name: str) -> float:
     """Return the value as a finite float above zero, or say what is wrong with it."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InputError(f"{name} is of type {type(value).__name__}, expected a number above zero: pass one.")
     number = float(value)
     if not (math.isfinite(number) and number > 0):
@@ -169,7 +170,8 @@ def utc_text(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _integer(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+def integer(value: object, name: str) -> int:
+    """Return the value as an integer, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise InputError(f"{name} is of type {type(value).__name__}, expected an integer: pass one.")
-    return value
+    return int(value)

@@ -1,0 +1,146 @@
+"""What releases cost: sequential composition within a data set, nothing across independent ones.
+
+A loss is a number only together with the distance it speaks of. Noise of scale ``b`` loses ``d / b`` over a
+movement of ``d``, so two releases made for different ``alpha`` cannot be added as they stand. A budget is
+therefore kept at one ``alpha`` per data set, and every release is priced at *that* distance. A release made for
+exactly this alpha costs its own epsilon; one made for a tenth of it costs ten times its epsilon.
+
+The price is what OpenDP's privacy map says. Sums are exact: decimals added as fractions.
+"""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from ppsm.errors import BudgetExceededError, InputError
+from ppsm.privacy.noise import charged_loss
+from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number
+
+
+@lru_cache(maxsize=256)
+def _price(mechanism: str, scale: float, alpha: float, dimension: int) -> Decimal:
+    if mechanism != "laplace":
+        raise InputError(f"No price is known for the mechanism '{mechanism}', expected 'laplace': release with that.")
+    return charged_loss(scale, alpha, dimension)
+
+
+def price(record: ReleaseRecord, alpha: float) -> Decimal:
+    """Return the privacy loss of a release between data sets that are adjacent at ``alpha``."""
+    if not record.private:
+        raise InputError(
+            "Seeded noise can be subtracted again, so no budget covers it: release with secure noise, or keep the "
+            "simulation to yourself."
+        )
+    return _price(record.mechanism, record.scale, alpha, record.dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The budget of one data set.
+
+    Attributes
+    ----------
+    dataset
+        The data set's identifier.
+    alpha
+        The distance at which this budget is kept.
+    granted, spent
+        What was granted and what was spent so far, in epsilon at ``alpha``.
+    """
+
+    dataset: str
+    alpha: float
+    granted: Decimal = Decimal(0)
+    spent: Decimal = Decimal(0)
+
+    @property
+    def left(self) -> Decimal:
+        """What may still be spent."""
+        return exact_sum(self.granted, -self.spent)
+
+    def grant(self, amount: Decimal, alpha: float | None = None) -> "Balance":
+        """Return the balance with a raised budget; the distance of a budget never changes."""
+        if alpha is not None and alpha != self.alpha:
+            raise InputError(
+                f"The budget of '{self.dataset}' is kept at alpha = {self.alpha}, found a grant at alpha = {alpha}: "
+                f"grant at {self.alpha}, where a loss of epsilon e at alpha a is e * {self.alpha} / a."
+            )
+        return replace(self, granted=exact_sum(self.granted, amount))
+
+    def charge(self, amount: Decimal) -> "Balance":
+        """Return the balance after spending, or refuse and change nothing."""
+        if amount <= 0:
+            raise InputError(f"A charge of {amount} was asked for, expected more than zero: price the release.")
+        if amount > self.left:
+            missing = exact_sum(amount, -self.left)
+            raise BudgetExceededError(
+                f"The privacy budget of '{self.dataset}' does not cover this release: spent {self.spent} of "
+                f"{self.granted}, asked {amount}, left {self.left} (epsilon at alpha = {self.alpha}); release with a "
+                f"smaller epsilon, or grant at least {missing} more"
+            )
+        return replace(self, spent=exact_sum(self.spent, amount))
+
+
+class Accountant:
+    """Balances of many data sets in memory, for planning; the ledger keeps them on disk.
+
+    Examples
+    --------
+    >>> accountant = Accountant()
+    >>> accountant.grant("demand", Decimal(2), alpha=100.0)
+    Balance(dataset='demand', alpha=100.0, granted=Decimal('2'), spent=Decimal('0'))
+    """
+
+    def __init__(self) -> None:
+        self._balances: dict[str, Balance] = {}
+
+    def grant(self, dataset: str, amount: Decimal, *, alpha: float | None = None) -> Balance:
+        """Raise the budget of a data set; its first grant fixes the alpha at which the budget is kept."""
+        balance = self._balances.get(dataset) or first_balance(dataset, alpha)
+        self._balances[dataset] = balance.grant(amount, alpha)
+        return self._balances[dataset]
+
+    def charge(self, record: ReleaseRecord) -> Balance:
+        """Charge a release to its data set at the price of the budget's alpha."""
+        balance = self.balance(record.dataset)
+        self._balances[record.dataset] = balance.charge(price(record, balance.alpha))
+        return self._balances[record.dataset]
+
+    def balance(self, dataset: str) -> Balance:
+        """Return the balance of a data set, or say that it has none."""
+        if dataset not in self._balances:
+            raise no_budget(dataset)
+        return self._balances[dataset]
+
+
+def first_balance(dataset: str, alpha: float | None) -> Balance:
+    """Return the empty balance of a data set that is granted a budget for the first time."""
+    if alpha is None:
+        raise InputError(
+            f"The data set '{dataset}' has no budget yet: its first grant must say at which alpha it is kept."
+        )
+    return Balance(dataset_id(dataset), positive_number(alpha, "alpha"))
+
+
+def no_budget(dataset: str) -> BudgetExceededError:
+    """Return the refusal for a data set without a budget."""
+    return BudgetExceededError(
+        f"The data set '{dataset}' has no privacy budget: spent 0, left 0; grant it one with an epsilon and an alpha"
+    )
+
+
+def exact_sum(first: Decimal, second: Decimal) -> Decimal:
+    """Add two finite decimals without rounding, whatever the ambient decimal context says."""
+    exponent = min(_exponent(first), _exponent(second))
+    scaled = (Fraction(first) + Fraction(second)) * Fraction(10) ** -exponent
+    sign = 1 if scaled < 0 else 0
+    digits = tuple(int(digit) for digit in str(abs(scaled.numerator)))
+    return Decimal((sign, digits, exponent))
+
+
+def _exponent(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise InputError(f"{value} is no amount of privacy loss, expected a finite decimal: pass one.")
+    return min(exponent, 0)
