@@ -9,19 +9,23 @@ The price is what OpenDP's privacy map says. Sums are exact: decimals added as f
 """
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from fractions import Fraction
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import lru_cache
 
 from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy.noise import charged_loss
 from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number
 
+# Wide enough for every digit of any float; a sum that does not fit raises instead of rounding.
+_EXACT = Context(prec=5000, traps=[Inexact, InvalidOperation])
+
 
 @lru_cache(maxsize=256)
 def _price(mechanism: str, scale: float, alpha: float, dimension: int) -> Decimal:
     if mechanism != "laplace":
-        raise InputError(f"No price is known for the mechanism '{mechanism}', expected 'laplace': release with that.")
+        raise InputError(
+            f"No price is known for the mechanism '{mechanism}', expected 'laplace': release with that."
+        )
     return charged_loss(scale, alpha, dimension)
 
 
@@ -71,13 +75,15 @@ class Balance:
     def charge(self, amount: Decimal) -> "Balance":
         """Return the balance after spending, or refuse and change nothing."""
         if amount <= 0:
-            raise InputError(f"A charge of {amount} was asked for, expected more than zero: price the release.")
+            raise InputError(
+                f"A charge of {amount} was asked for, expected more than zero: price the release."
+            )
         if amount > self.left:
             missing = exact_sum(amount, -self.left)
             raise BudgetExceededError(
                 f"The privacy budget of '{self.dataset}' does not cover this release: spent {self.spent} of "
-                f"{self.granted}, asked {amount}, left {self.left} (epsilon at alpha = {self.alpha}); release with a "
-                f"smaller epsilon, or grant at least {missing} more"
+                f"{self.granted}, asked {amount}, left {self.left} (epsilon at alpha = {self.alpha}); use a smaller "
+                f"epsilon or grant more with 'ppsm ledger grant LEDGER {self.dataset} --epsilon {missing}'."
             )
         return replace(self, spent=exact_sum(self.spent, amount))
 
@@ -126,21 +132,11 @@ def first_balance(dataset: str, alpha: float | None) -> Balance:
 def no_budget(dataset: str) -> BudgetExceededError:
     """Return the refusal for a data set without a budget."""
     return BudgetExceededError(
-        f"The data set '{dataset}' has no privacy budget: spent 0, left 0; grant it one with an epsilon and an alpha"
+        f"The data set '{dataset}' has no privacy budget: spent 0, left 0; grant one with "
+        f"'ppsm ledger grant LEDGER {dataset} --epsilon EPSILON --alpha ALPHA'."
     )
 
 
 def exact_sum(first: Decimal, second: Decimal) -> Decimal:
-    """Add two finite decimals without rounding, whatever the ambient decimal context says."""
-    exponent = min(_exponent(first), _exponent(second))
-    scaled = (Fraction(first) + Fraction(second)) * Fraction(10) ** -exponent
-    sign = 1 if scaled < 0 else 0
-    digits = tuple(int(digit) for digit in str(abs(scaled.numerator)))
-    return Decimal((sign, digits, exponent))
-
-
-def _exponent(value: Decimal) -> int:
-    exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int):
-        raise InputError(f"{value} is no amount of privacy loss, expected a finite decimal: pass one.")
-    return min(exponent, 0)
+    """Add two decimals without rounding, whatever the ambient decimal context says."""
+    return _EXACT.add(first, second)

@@ -99,7 +99,9 @@ def scale_for(alpha: float, epsilon: float) -> float:
             "zero: choose values of moderate size."
         )
     limit = Fraction(repr(epsilon))
-    while Fraction(alpha) / Fraction(scale) > limit or ExactLaplace(size=1, scale=scale).loss(alpha) > epsilon:
+    while (
+        Fraction(alpha) / Fraction(scale) > limit or ExactLaplace(size=1, scale=scale).loss(alpha) > epsilon
+    ):
         scale = math.nextafter(scale, math.inf)
     return scale
 

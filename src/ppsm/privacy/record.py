@@ -124,9 +124,13 @@ class ReleaseRecord:
             )
             claimed_private = fields["private"]
         except KeyError as error:
-            raise FileFormatError(f"The release record has no field {error}: use one that ppsm wrote.") from None
+            raise FileFormatError(
+                f"The release record has no field {error}: use one that ppsm wrote."
+            ) from None
         except (TypeError, ValueError) as error:
-            raise FileFormatError(f"The release record cannot be read ({error}): use one that ppsm wrote.") from None
+            raise FileFormatError(
+                f"The release record cannot be read ({error}): use one that ppsm wrote."
+            ) from None
         if claimed_private is not record.private:
             raise FileFormatError(
                 f"The release record says private={claimed_private} of noise from the {record.source} source, "

@@ -82,10 +82,14 @@ class Released:
 
     def __post_init__(self) -> None:
         if isinstance(self.values, Sensitive):
-            raise SecretExposureError("Tried to wrap a Sensitive as Released: release it through a mechanism.")
+            raise SecretExposureError(
+                "Tried to wrap a Sensitive as Released: release it through a mechanism."
+            )
         store = object.__setattr__
         store(self, "labels", unique_names(self.labels, self.record.dimension, "entry", "labels"))
-        store(self, "values", frozen_vector(self.values, len(self.labels), "released values", names=self.labels))
+        store(
+            self, "values", frozen_vector(self.values, len(self.labels), "released values", names=self.labels)
+        )
         for step in self.steps:
             one_line(step, "step")
         one_line(self.unit, "unit")
@@ -95,7 +99,9 @@ class Released:
                 "expected one exactly for private releases: release through LaplaceMechanism.release."
             )
         if self.receipt is not None and self.receipt.record != self.record:
-            raise PrivacyError("The ledger receipt is for another release: keep every receipt with its own values.")
+            raise PrivacyError(
+                "The ledger receipt is for another release: keep every receipt with its own values."
+            )
 
     @property
     def private(self) -> bool:
@@ -105,7 +111,9 @@ class Released:
     def derive(self, values: ArrayLike, step: str) -> "Released":
         """Return new values computed from these and public data only: post-processing costs no privacy."""
         if isinstance(values, Sensitive):
-            raise SecretExposureError("Tried to derive released values from a Sensitive: use released data only.")
+            raise SecretExposureError(
+                "Tried to derive released values from a Sensitive: use released data only."
+            )
         vector = frozen_vector(values, len(self.labels), f"values of the step '{step}'", names=self.labels)
         return replace(self, values=vector, steps=(*self.steps, step))
 
@@ -134,7 +142,9 @@ class Released:
         try:
             content = json.loads(text)
             if not isinstance(content, dict) or content["format"] != FORMAT:
-                raise FileFormatError(f"The text is not a release of format {FORMAT}: use one that ppsm wrote.")
+                raise FileFormatError(
+                    f"The text is not a release of format {FORMAT}: use one that ppsm wrote."
+                )
             record = ReleaseRecord.from_dict(content["record"])
             if content["private"] is not record.private:
                 raise FileFormatError(
