@@ -2,8 +2,8 @@
 
 A loss is a number only together with the distance it speaks of. Noise of scale ``b`` loses ``d / b`` over a
 movement of ``d``, so two releases made for different ``alpha`` cannot be added as they stand. A budget is
-therefore kept at one ``alpha`` per data set, and every release is priced at *that* distance. A release made for
-exactly this alpha costs its own epsilon; one made for a tenth of it costs ten times its epsilon.
+therefore kept at one ``alpha`` per data set, and every release is priced at *that* distance. A release made
+for exactly this alpha costs its own epsilon; one made for a tenth of it costs ten times its epsilon.
 
 The price is what OpenDP's privacy map says. Sums are exact: decimals added as fractions.
 """
@@ -33,8 +33,8 @@ def price(record: ReleaseRecord, alpha: float) -> Decimal:
     """Return the privacy loss of a release between data sets that are adjacent at ``alpha``."""
     if not record.private:
         raise InputError(
-            "Seeded noise can be subtracted again, so no budget covers it: release with secure noise, or keep the "
-            "simulation to yourself."
+            "Seeded noise can be subtracted again, so no budget covers it: release with secure noise, or "
+            "keep the simulation to yourself."
         )
     return _price(record.mechanism, record.scale, alpha, record.dimension)
 
@@ -67,8 +67,9 @@ class Balance:
         """Return the balance with a raised budget; the distance of a budget never changes."""
         if alpha is not None and alpha != self.alpha:
             raise InputError(
-                f"The budget of '{self.dataset}' is kept at alpha = {self.alpha}, found a grant at alpha = {alpha}: "
-                f"grant at {self.alpha}, where a loss of epsilon e at alpha a is e * {self.alpha} / a."
+                f"The budget of '{self.dataset}' is kept at alpha = {self.alpha}, found a grant at alpha = "
+                f"{alpha}: grant at {self.alpha}, where a loss of epsilon e at alpha a is e * {self.alpha} / "
+                "a."
             )
         return replace(self, granted=exact_sum(self.granted, amount))
 
@@ -82,8 +83,9 @@ class Balance:
             missing = exact_sum(amount, -self.left)
             raise BudgetExceededError(
                 f"The privacy budget of '{self.dataset}' does not cover this release: spent {self.spent} of "
-                f"{self.granted}, asked {amount}, left {self.left} (epsilon at alpha = {self.alpha}); use a smaller "
-                f"epsilon or grant more with 'ppsm ledger grant LEDGER {self.dataset} --epsilon {missing}'."
+                f"{self.granted}, asked {amount}, left {self.left} (epsilon at alpha = {self.alpha}); use a "
+                f"smaller epsilon or grant more with 'ppsm ledger grant LEDGER {self.dataset} --epsilon "
+                f"{missing}'."
             )
         return replace(self, spent=exact_sum(self.spent, amount))
 

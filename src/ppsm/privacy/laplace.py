@@ -1,9 +1,9 @@
 """The Laplace mechanism for alpha-indistinguishability (step 1 of the protocol).
 
-Two data sets are adjacent when one entry differs by at most ``alpha``, so they are at most ``alpha`` apart in the
-L1 norm. Independent Laplace noise of scale ``alpha / epsilon`` on every entry then bounds the log-ratio of output
-probabilities by ``epsilon`` [CABP13]_ [DMNS06]_. Nothing is said about larger movements except that the bound grows
-in proportion.
+Two data sets are adjacent when one entry differs by at most ``alpha``, so they are at most ``alpha`` apart in
+the L1 norm. Independent Laplace noise of scale ``alpha / epsilon`` on every entry then bounds the log-ratio
+of output probabilities by ``epsilon`` [CABP13]_ [DMNS06]_. Nothing is said about larger movements except that
+the bound grows in proportion.
 
 References
 ----------
@@ -77,8 +77,8 @@ class LaplaceMechanism:
     def simulate(self, secret: Sensitive, *, seed: int, purpose: str = "simulation") -> Released:
         """Add reproducible noise for research; the result is stamped ``private=False``.
 
-        Whoever knows the seed can subtract the noise, and so the result must stay where the secret may be. No ledger
-        is charged because no budget would cover it.
+        Whoever knows the seed can subtract the noise, and so the result must stay where the secret may be. No
+        ledger is charged because no budget would cover it.
         """
         seed = integer(seed, "seed")
         if seed < 0:
@@ -91,7 +91,7 @@ class LaplaceMechanism:
         return Released(values=values, labels=secret.labels, unit=secret.unit, record=record, receipt=None)
 
     def perturb_public(self, values: ArrayLike) -> FloatArray:
-        """Add secure noise to public values, row by row, as audits need; this is no release and charges nothing.
+        """Add secure noise to public values, as audits need; this is no release and charges nothing.
 
         The noise comes from the same code as that of :meth:`release`.
         """
@@ -141,8 +141,8 @@ class LaplaceMechanism:
     def expected_l2_error(self, dimension: int) -> float:
         r"""Return the mean L2 distance, which lies below ``scale * sqrt(2 * dimension)``.
 
-        From :math:`E\sqrt S = \frac{1}{2\sqrt\pi}\int_0^\infty (1 - E e^{-tS})\, t^{-3/2}\, dt` and the Gaussian
-        transform of a squared Laplace variable, with :math:`t = 1/(4u^2)`:
+        From :math:`E\sqrt S = \frac{1}{2\sqrt\pi}\int_0^\infty (1 - E e^{-tS})\, t^{-3/2}\, dt` and the
+        Laplace transform of a squared Laplace variable, with :math:`t = 1/(4u^2)`:
         :math:`\frac{2}{\sqrt\pi}\int_0^\infty 1 - (\sqrt\pi\, u\, \mathrm{erfcx}(u))^n\, du` scales.
         """
         root_pi = math.sqrt(math.pi)

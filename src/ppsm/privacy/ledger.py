@@ -1,15 +1,16 @@
 """The ledger: a privacy budget per data set, charged before any noise is drawn.
 
-Order of a release: validate everything, charge and commit to disk, draw noise, return. A crash in between loses
-budget, never privacy.
+Order of a release: validate everything, charge and commit to disk, draw noise, return. A crash in between
+loses budget, never privacy.
 
 What tampering shows
-    Each entry's hash covers the entry and the hash before it, so a changed, inserted, removed or swapped entry
-    breaks the chain. Triggers refuse updates and deletions. SQLite's own counter gives away a tail that was cut off.
+    Each entry's hash covers the entry and the hash before it, so a changed, inserted, removed or swapped
+    entry breaks the chain. Triggers refuse updates and deletions. SQLite's own counter gives away a tail that
+    was cut off.
 What a hash chain cannot show
     Who can write the file can rewrite all of it consistently, or put back an old copy. Only a hash kept
-    elsewhere reveals that: every private :class:`~ppsm.privacy.Released` carries the hash of its entry, so published
-    releases pin the history. :meth:`Ledger.verify` takes such hashes.
+    elsewhere reveals that: every private :class:`~ppsm.privacy.Released` carries the hash of its entry, so
+    published releases pin the history. :meth:`Ledger.verify` takes such hashes.
 """
 
 import json
@@ -175,7 +176,8 @@ class Ledger:
         findings += [*_chain_findings(entries), *_budget_findings(entries)]
         known = {entry.hash for entry in entries}
         findings += [
-            f"The published hash {head} is not in the chain: entries were rewritten or an old copy was put back."
+            f"The published hash {head} is not in the chain: entries were rewritten or an old copy was put "
+            "back."
             for head in heads
             if head not in known
         ]
@@ -192,8 +194,8 @@ def _checked_head(connection: sqlite3.Connection) -> Entry:
     head = ledger_file.last_entry(connection)
     if head is None or head.sequence != ledger_file.highest_sequence(connection):
         raise LedgerError(
-            "The end of the ledger is missing, so entries were removed or its making was cut short: restore a copy "
-            "that agrees with a published hash, or make a new ledger."
+            "The end of the ledger is missing, so entries were removed or its making was cut short: restore "
+            "a copy that agrees with a published hash, or make a new ledger."
         )
     return head
 
@@ -203,8 +205,8 @@ def _next_time(head: Entry) -> datetime:
     time = now()
     if utc_text(time) < head.time:
         raise LedgerError(
-            f"The clock says {utc_text(time)}, which is before the ledger's last entry at {head.time}: set the clock "
-            "right or wait until it has caught up; nothing was charged or released."
+            f"The clock says {utc_text(time)}, which is before the ledger's last entry at {head.time}: set "
+            "the clock right or wait until it has caught up; nothing was charged or released."
         )
     return time
 

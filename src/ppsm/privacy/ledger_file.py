@@ -116,8 +116,6 @@ class LedgerFile:
         """Make a ledger with its first entry; under its name it appears complete or not at all."""
         draft = LedgerFile(self.path.with_name(self.path.name + ".new"), self.timeout_s)
         try:
-            if self.path.exists():
-                raise FileExistsError
             draft.path.unlink(missing_ok=True)
             os.close(os.open(draft.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             draft._fill(genesis)
@@ -130,7 +128,8 @@ class LedgerFile:
             ) from None
         except OSError as error:
             raise LedgerError(
-                f"The ledger {self.path} cannot be made ({error.strerror}): check the path and its permissions."
+                f"The ledger {self.path} cannot be made ({error.strerror}): check the path and its "
+                "permissions."
             ) from None
 
     def _fill(self, genesis: Entry) -> None:
@@ -145,7 +144,7 @@ class LedgerFile:
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
-        """Yield a connection inside one transaction: committed to the disk at the end, undone on any error."""
+        """Yield a connection in one transaction: committed to the disk at the end, undone on any error."""
         with self._translated(), closing(self._connection()) as connection:
             if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
                 raise LedgerError(
@@ -184,30 +183,31 @@ class LedgerFile:
                         f"The ledger {self.path} {trouble} ({error}): {remedy}; nothing was released."
                     ) from None
             raise LedgerError(
-                f"The ledger {self.path} cannot be used ({error}): run 'ppsm ledger verify {self.path}'; nothing was "
-                "released."
+                f"The ledger {self.path} cannot be used ({error}): run 'ppsm ledger verify {self.path}'; "
+                "nothing was released."
             ) from None
 
 
 def append(connection: sqlite3.Connection, entry: Entry) -> Entry:
     """Write an entry at the end of the chain and return it with its hash."""
     row = (*list(asdict(entry).values())[:-1], entry.computed_hash())
-    connection.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    statement = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+    connection.execute(statement, row)
     return Entry(*row)
 
 
 def last_entry(connection: sqlite3.Connection, dataset: str | None = None) -> Entry | None:
     """Return the newest entry, of all or of one data set, after checking its hash."""
     where, values = ("", ()) if dataset is None else ("WHERE dataset = ?", (dataset,))
-    query = f"SELECT {_COLUMNS} FROM entries {where} ORDER BY sequence DESC LIMIT 1"  # noqa: S608 - constants only
+    query = f"SELECT {_COLUMNS} FROM entries {where} ORDER BY sequence DESC LIMIT 1"  # noqa: S608 - only constants
     row = connection.execute(query, values).fetchone()
     if row is None:
         return None
     entry = Entry(*row)
     if entry.hash != entry.computed_hash():
         raise LedgerError(
-            f"Entry {entry.sequence} of the ledger does not match its hash, so it was tampered with or damaged: "
-            "run 'ppsm ledger verify' and restore a copy that agrees with a published hash."
+            f"Entry {entry.sequence} of the ledger does not match its hash, so it was tampered with or "
+            "damaged: run 'ppsm ledger verify' and restore a copy that agrees with a published hash."
         )
     return entry
 

@@ -1,7 +1,7 @@
 """Exact Laplace noise: a thin layer over OpenDP's sampler and its privacy map.
 
 OpenDP samples a discrete Laplace distribution on the grid of multiples of 2**k in exact rational arithmetic
-[CKS20]_ and rounds once, at the end, to a float. At the default ``k = -1074`` every float lies on the grid, so
+[CKS20]_ and rounds once, at the end, to a float. At the default ``k = -1074`` the grid holds every float, so
 
 * no input is rounded, and the loss over a distance ``d`` is exactly ``d / scale`` whatever the dimension
   (a coarser grid is twice as fast but adds ``2**k * size / scale`` to the loss);
@@ -15,7 +15,8 @@ so everything is checked here before.
 
 References
 ----------
-.. [CKS20] C. Canonne, G. Kamath, T. Steinke, The discrete Gaussian for differential privacy, NeurIPS 2020, section 5.
+.. [CKS20] C. Canonne, G. Kamath, T. Steinke, The discrete Gaussian for differential privacy, NeurIPS 2020,
+   section 5.
 .. [M12] I. Mironov, On significance of the least significant bits for differential privacy, CCS 2012.
 """
 
@@ -80,8 +81,8 @@ class ExactLaplace:
         """Return the values with fresh noise on every entry."""
         if values.shape != (self.size,) or not np.isfinite(values).all():
             raise InputError(
-                f"Noise for {self.size} entries was asked for values that are not {self.size} finite numbers: "
-                "pass a vector of that length."
+                f"Noise for {self.size} entries was asked for values that are not {self.size} finite "
+                "numbers: pass a vector of that length."
             )
         return np.array(self._measurement(values.tolist()), dtype=np.float64)
 
@@ -89,14 +90,15 @@ class ExactLaplace:
 def scale_for(alpha: float, epsilon: float) -> float:
     """Return the least float scale whose loss over ``alpha`` is at most ``epsilon``.
 
-    The quotient of two floats may round down and so lose more than was claimed by one part in 1e16; then the scale
-    is moved up. Epsilon counts as the decimal that it prints as: ten releases at 0.1 are to fit a budget of 1.
+    The quotient of two floats may round down and so lose more than was claimed by one part in 1e16; then the
+    scale is moved up. Epsilon counts as the decimal that it prints as: ten releases at 0.1 are to fit a
+    budget of 1.
     """
     scale = alpha / epsilon if epsilon > 0 else math.inf
     if not (0 < scale < math.inf):
         raise InputError(
-            f"alpha = {alpha} and epsilon = {epsilon} give the noise scale {scale}, expected a finite number above "
-            "zero: choose values of moderate size."
+            f"alpha = {alpha} and epsilon = {epsilon} give the noise scale {scale}, expected a finite number "
+            "above zero: choose values of moderate size."
         )
     limit = Fraction(repr(epsilon))
     while (
@@ -115,7 +117,8 @@ def charged_loss(scale: float, distance: float, dimension: int) -> Decimal:
     mapped = ExactLaplace(size=dimension, scale=scale).loss(distance)
     if not math.isfinite(mapped):
         raise InputError(
-            f"Noise of scale {scale} over a distance of {distance} has no finite privacy loss: choose a larger scale."
+            f"Noise of scale {scale} over a distance of {distance} has no finite privacy loss: choose a "
+            "larger scale."
         )
     shortest = Decimal(repr(mapped))
     covers = Fraction(shortest) >= Fraction(distance) / Fraction(scale)

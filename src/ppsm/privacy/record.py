@@ -133,8 +133,8 @@ class ReleaseRecord:
             ) from None
         if claimed_private is not record.private:
             raise FileFormatError(
-                f"The release record says private={claimed_private} of noise from the {record.source} source, "
-                f"expected {record.private}: the file was altered, so ask for it again."
+                f"The release record says private={claimed_private} of noise from the {record.source} "
+                f"source, expected {record.private}: the file was altered, so ask for it again."
             )
         return record
 
@@ -153,8 +153,8 @@ def dataset_id(value: object) -> str:
     """Return a data set's identifier if it has the form that ledgers and command lines can carry."""
     if not isinstance(value, str) or len(value) > _MAX_TEXT or not _DATASET.fullmatch(value):
         raise InputError(
-            f"The data set id {value!r} is not usable: expected up to {_MAX_TEXT} letters, digits and . _ : / @ + - "
-            "beginning with a letter or digit, such as 'gas-demand/2026-01-15'."
+            f"The data set id {value!r} is not usable: expected up to {_MAX_TEXT} letters, digits and . _ : "
+            "/ @ + - beginning with a letter or digit, such as 'gas-demand/2026-01-15'."
         )
     return value
 
@@ -163,8 +163,8 @@ def one_line(value: object, what: str) -> str:
     """Return a short printable line of text, or say why it is not one."""
     if not isinstance(value, str) or not value.strip() or len(value) > _MAX_TEXT or not value.isprintable():
         raise InputError(
-            f"{what} is not usable: expected one printable line of 1 to {_MAX_TEXT} characters that says nothing "
-            "about the values, such as 'day-ahead coordination'."
+            f"{what} is not usable: expected one printable line of 1 to {_MAX_TEXT} characters that says "
+            "nothing about the values, such as 'day-ahead coordination'."
         )
     return value
 

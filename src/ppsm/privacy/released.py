@@ -26,7 +26,8 @@ class Receipt:
     sequence
         The number of the ledger entry.
     entry_hash
-        The hash of that entry. It commits to the whole ledger before it, so every published release pins the history.
+        The hash of that entry. It commits to the whole ledger before it, so every published release pins the
+        history.
     charged
         The privacy loss that was charged, in epsilon at ``alpha``.
     alpha
@@ -55,9 +56,9 @@ class Receipt:
 class Released:
     """Values that may leave, with labels, unit and the record of their release.
 
-    ``private`` repeats what the record claims. In the process that drew the noise it is a fact; read from a file
-    it is worth what the file's origin is worth: :meth:`ppsm.privacy.Ledger.confirm` checks the record against the
-    ledger that charged it.
+    ``private`` repeats what the record claims. In the process that drew the noise it is a fact; read from a
+    file it is worth what the file's origin is worth: :meth:`ppsm.privacy.Ledger.confirm` checks the record
+    against the ledger that charged it.
 
     Attributes
     ----------
@@ -95,8 +96,9 @@ class Released:
         one_line(self.unit, "unit")
         if (self.receipt is None) == self.private:
             raise PrivacyError(
-                f"A release with private={self.private} was given {'no' if self.private else 'a'} ledger receipt, "
-                "expected one exactly for private releases: release through LaplaceMechanism.release."
+                f"A release with private={self.private} was given {'no' if self.private else 'a'} ledger "
+                "receipt, expected one exactly for private releases: release through "
+                "LaplaceMechanism.release."
             )
         if self.receipt is not None and self.receipt.record != self.record:
             raise PrivacyError(
@@ -140,17 +142,8 @@ class Released:
     def from_json(cls, text: str) -> "Released":
         """Read what :meth:`to_json` wrote; a text that contradicts itself is refused."""
         try:
-            content = json.loads(text)
-            if not isinstance(content, dict) or content["format"] != FORMAT:
-                raise FileFormatError(
-                    f"The text is not a release of format {FORMAT}: use one that ppsm wrote."
-                )
+            content = _content(text)
             record = ReleaseRecord.from_dict(content["record"])
-            if content["private"] is not record.private:
-                raise FileFormatError(
-                    f"The release says private={content['private']} above a record that says {record.private}: "
-                    "the file was altered, so ask for it again."
-                )
             return cls(
                 values=content["values"],
                 labels=tuple(content["labels"]),
@@ -165,6 +158,18 @@ class Released:
             raise
         except (TypeError, ValueError, ArithmeticError) as error:
             raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
+
+
+def _content(text: str) -> dict[str, Any]:
+    content = json.loads(text)
+    if not isinstance(content, dict) or content["format"] != FORMAT:
+        raise FileFormatError(f"The text is not a release of format {FORMAT}: use one that ppsm wrote.")
+    if content["private"] is not content["record"]["private"]:
+        raise FileFormatError(
+            "The release and its record disagree on whether it is private: the file was altered, so ask for "
+            "it again."
+        )
+    return content
 
 
 def _receipt(fields: Mapping[str, Any] | None, record: ReleaseRecord) -> Receipt | None:
@@ -193,7 +198,8 @@ def require_released(value: object, what: str = "data", *, private: bool = False
     """
     if isinstance(value, Sensitive):
         raise SecretExposureError(
-            f"The {what} are still secret (Sensitive), expected Released: pass the result of a mechanism's release."
+            f"The {what} are still secret (Sensitive), expected Released: pass the result of a mechanism's "
+            "release."
         )
     if not isinstance(value, Released):
         raise InputError(

@@ -113,13 +113,15 @@ class Sensitive:
 
     def __init_subclass__(cls) -> NoReturn:
         raise SecretExposureError(
-            "Tried to subclass Sensitive, which could show its values: wrap a Sensitive in a class of your own."
+            "Tried to subclass Sensitive, which could show its values: wrap a Sensitive in a class of your "
+            "own."
         )
 
     @classmethod
     def __get_pydantic_core_schema__(cls, *_arguments: object) -> NoReturn:
         raise SecretExposureError(
-            "Tried to put a Sensitive into a pydantic model, which would serialise it: use Released in messages."
+            "Tried to put a Sensitive into a pydantic model, which would serialise it: use Released in "
+            "messages."
         )
 
     __setattr__ = _refusal("change")
@@ -182,8 +184,8 @@ def run_sealed(action: Callable[[], T]) -> T:
         failure = type(error)(*error.args)
     except Exception as error:  # noqa: BLE001 - a foreign message may quote a value, so only its type is told
         failure = PrivacyError(
-            f"Handling secret values failed with {type(error).__name__}; its message is withheld because it may "
-            "quote a value: nothing was released, so check data and installation and try again."
+            f"Handling secret values failed with {type(error).__name__}; its message is withheld because it "
+            "may quote a value: nothing was released, so check data and installation and try again."
         )
     except BaseException as error:  # noqa: BLE001 - an interrupt keeps its type and loses its frames
         failure = type(error)()
@@ -208,11 +210,13 @@ def _numbers(values: ArrayLike) -> FloatArray:
         array: FloatArray = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"The sensitive values ({type(values).__name__}) are not all numbers, expected one per entry: mend the data."
+            f"The sensitive values ({type(values).__name__}) are not all numbers, expected one per entry: "
+            "mend the data."
         ) from None
     if array.ndim != 1 or not array.size:
         raise InputError(
-            f"The sensitive values have shape {array.shape}, expected a vector with at least one entry: pass one."
+            f"The sensitive values have shape {array.shape}, expected a vector with at least one entry: pass "
+            "one."
         )
     array.setflags(write=False)
     return array
