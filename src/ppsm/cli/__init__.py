@@ -25,3 +25,6 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
+
+
+from ppsm.cli import audit as _audit, ledger as _ledger  # noqa: E402, F401, I001 - commands register on app

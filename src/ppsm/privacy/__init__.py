@@ -1,6 +1,7 @@
 """Everything that touches the secret: its type, the noise, the budget and the audit."""
 
 from ppsm.privacy.accountant import Accountant, Balance, price
+from ppsm.privacy.audit import AuditReport, audit, audit_laplace
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger, Verification
 from ppsm.privacy.record import Adjacency, NoiseSource, ReleaseRecord
@@ -10,6 +11,7 @@ from ppsm.privacy.sensitive import Sensitive
 __all__ = [
     "Accountant",
     "Adjacency",
+    "AuditReport",
     "Balance",
     "LaplaceMechanism",
     "Ledger",
@@ -19,6 +21,8 @@ __all__ = [
     "Released",
     "Sensitive",
     "Verification",
+    "audit",
+    "audit_laplace",
     "price",
     "require_released",
 ]

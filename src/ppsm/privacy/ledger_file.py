@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -114,13 +115,12 @@ class LedgerFile:
 
     def create(self, genesis: Entry) -> None:
         """Make a ledger with its first entry; under its name it appears complete or not at all."""
-        draft = LedgerFile(self.path.with_name(self.path.name + ".new"), self.timeout_s)
         try:
-            draft.path.unlink(missing_ok=True)
-            os.close(os.open(draft.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            draft._fill(genesis)
-            os.link(draft.path, self.path)
-            draft.path.unlink()
+            with tempfile.TemporaryDirectory(dir=self.path.parent, prefix=".ledger-") as scratch:
+                draft = LedgerFile(Path(scratch) / "draft", self.timeout_s)
+                os.close(os.open(draft.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                draft._fill(genesis)
+                os.link(draft.path, self.path)
             _sync_directory(self.path.parent)
         except FileExistsError:
             raise InputError(
