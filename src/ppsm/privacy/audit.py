@@ -17,7 +17,7 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import AuditFailedError, InputError
 from ppsm.privacy.events import FamilyBound, lower_bounds
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.noise_checks import NoiseCheck, check_noise
+from ppsm.privacy.noise_checks import FINEST_RESOLUTION, NoiseCheck, check_noise
 from ppsm.privacy.record import integer, positive_number
 
 Mechanism = Callable[[FloatArray], ArrayLike]
@@ -175,7 +175,10 @@ def audit_laplace(
             )
     families = lower_bounds(outputs[0], outputs[1], failure)
     noise = [(each - point) / (alpha / epsilon) for each, point in zip(outputs, inputs, strict=True)]
-    return _report(epsilon, confidence, samples, families, check_noise(noise[0], noise[1], failure))
+    # Noise cannot be told apart more finely than the floats that carry it.
+    spacing = 4.0 * float(np.spacing(np.abs(outputs).max())) / (alpha / epsilon)
+    checks = check_noise(noise[0], noise[1], failure, max(FINEST_RESOLUTION, spacing))
+    return _report(epsilon, confidence, samples, families, checks)
 
 
 def _report(

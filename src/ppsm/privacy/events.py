@@ -34,8 +34,8 @@ from ppsm.arrays import BoolArray, FloatArray, IntArray
 
 FAMILIES = ("thresholds", "intervals", "likelihood-ratio sets")
 _QUANTILES = 64
-# Shares of the runs that fit histograms and that pick events; all others measure. Fitting and picking are kept
-# apart too: that is not needed for soundness, but a histogram flatters itself on the runs it was fitted to.
+# Shares of the runs that fit histograms and that pick events; all others measure. Fitting and picking are
+# kept apart for power, not for soundness: a histogram flatters itself on the runs it was fitted to.
 _FIT, _PICK = 0.15, 0.15
 _MOST_STATISTICS = 200
 

@@ -2,7 +2,8 @@
 
 Bounds on epsilon see one pair of inputs and one run at a time. They miss noise that repeats between runs, and
 need many runs to see tails that end. Here the noise itself is tested. Every p-value is exact or an upper
-bound at any sample size, so an honest mechanism fails no more often than stated.
+bound at any sample size (but for a Poisson limit in the count of repeats), so an honest mechanism fails no
+more often than stated.
 
 The noise is divided by its claimed scale, so that honest noise is standard Laplace.
 """
@@ -16,8 +17,8 @@ from scipy.stats import gamma, poisson
 
 from ppsm.arrays import FloatArray
 
-# Two draws closer than this (in scales) count as the same number; rounding in y - x stays far below it.
-_SAME = 1e-12
+# Two draws closer than this (in scales) count as the same number, unless floats themselves are coarser.
+FINEST_RESOLUTION = 1e-13
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ class NoiseCheck:
         return self.p_value >= self.threshold
 
 
-def check_noise(first: FloatArray, second: FloatArray, failure: float) -> tuple[NoiseCheck, ...]:
+def check_noise(
+    first: FloatArray, second: FloatArray, failure: float, resolution: float = FINEST_RESOLUTION
+) -> tuple[NoiseCheck, ...]:
     """Check standardised noise drawn for two inputs, one run per row.
 
     Parameters
@@ -56,12 +59,21 @@ def check_noise(first: FloatArray, second: FloatArray, failure: float) -> tuple[
         The noise in units of its claimed scale.
     failure
         The probability that honest noise may fail any check at all.
+    resolution
+        The distance below which two draws count as the same number.
     """
-    threshold = failure / len(_CHECKS)
-    return tuple(
+    threshold = failure / (len(_CHECKS) + 1)
+    fresh = NoiseCheck(
+        "freshness",
+        _freshness(first, second, resolution),
+        threshold,
+        "noise is used twice: a re-used seed, shared entries or clamped values",
+    )
+    others = [
         NoiseCheck(name, min(1.0, check(first, second)), threshold, meaning)
         for name, check, meaning in _CHECKS
-    )
+    ]
+    return (*others, fresh)
 
 
 def laplace_cdf(noise: FloatArray) -> FloatArray:
@@ -80,7 +92,7 @@ def _distribution(first: FloatArray, second: FloatArray) -> float:
     expected = laplace_cdf(np.sort(columns, axis=0))
     steps = np.arange(runs + 1)[:, None] / runs
     distance = max(float((steps[1:] - expected).max()), float((expected - steps[:-1]).max()))
-    return 2.0 * columns.shape[1] * math.exp(-2.0 * runs * distance**2)
+    return 2.0 * int(columns.shape[1]) * math.exp(-2.0 * runs * distance**2)
 
 
 def _scale(first: FloatArray, second: FloatArray) -> float:
@@ -98,17 +110,16 @@ def _tails(first: FloatArray, second: FloatArray) -> float:
     return 2.0 * min(math.exp(log_below), -math.expm1(log_below))
 
 
-def _freshness(first: FloatArray, second: FloatArray) -> float:
+def _freshness(first: FloatArray, second: FloatArray, resolution: float) -> float:
     """Count sizes of noise that occur twice anywhere; honest noise almost never repeats itself.
 
-    Two independent sizes share a cell of width w with probability about w / 2, so repeats are close to
-    Poisson.
+    Two independent sizes share a cell of width w with probability w / 2, and so n of them repeat about
+    ``n**2 w / 4`` times, with a count that is Poisson but for an error of order ``n**3 w**2``.
     """
     sizes = np.abs(np.concatenate([first.ravel(), second.ravel()]))
-    cells = np.sort(np.floor(sizes / _SAME))
+    cells = np.sort(np.floor(sizes / resolution))
     repeats = int((np.diff(cells) == 0).sum())
-    expected = sizes.size**2 / 2.0 * _SAME / 2.0
-    return float(poisson.sf(repeats - 1, expected)) if repeats else 1.0
+    return float(poisson.sf(repeats - 1, sizes.size**2 * resolution / 4.0))
 
 
 def _independent_entries(first: FloatArray, second: FloatArray) -> float:
@@ -155,7 +166,6 @@ _CHECKS: tuple[tuple[str, Callable[[FloatArray, FloatArray], float], str], ...] 
     ("distribution", _distribution, "the noise is not Laplace of the claimed scale"),
     ("scale", _scale, "the noise is too small or too large"),
     ("tails", _tails, "large noise is cut off, or far too large"),
-    ("freshness", _freshness, "noise is used twice: a re-used seed, shared entries or clamped values"),
     ("independent entries", _independent_entries, "entries share their noise"),
     ("independent runs", _independent_runs, "one run's noise tells of another's"),
 )
