@@ -91,6 +91,10 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r})"
 
+    def close(self) -> None:
+        """Close the file; it opens again by itself when it is needed."""
+        self._file.close()
+
     def grant(self, dataset: str, *, epsilon: float, alpha: float | None = None) -> Balance:
         """Raise the budget of a data set; its first grant fixes the alpha at which the budget is kept."""
         amount = Decimal(repr(positive_number(epsilon, "epsilon")))
