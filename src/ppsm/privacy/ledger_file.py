@@ -96,7 +96,7 @@ class Entry:
     def computed_hash(self) -> str:
         """Return the SHA-256 over everything else in the line, and so over all lines before it."""
         content = {name: getattr(self, name) for name in Entry.__slots__ if name != "hash"}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
 
 
 class _Handle:

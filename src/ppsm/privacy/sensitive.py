@@ -6,7 +6,7 @@ not stop hostile code in the same process, which can read any memory; run untrus
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NoReturn, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,12 +17,14 @@ from ppsm.privacy.record import dataset_id, one_line
 
 T = TypeVar("T")
 _KEY: Final = object()
+Vault = Callable[[object], FloatArray | None]
 
 
 def _refusal(action: str) -> Callable[..., NoReturn]:
     """Return a method that refuses ``action``."""
 
-    def refuse(self: object, *_arguments: object, **_options: object) -> NoReturn:  # noqa: ARG001
+    def refuse(self: object, *arguments: object, **options: object) -> NoReturn:  # noqa: ARG001
+        del arguments, options  # a guess at the secret may be among them, and tracebacks show locals
         raise SecretExposureError(
             f"Tried to {action} a Sensitive, whose values only a mechanism of ppsm.privacy may read: "
             "release it first, for example with LaplaceMechanism(alpha=..., epsilon=...).release(...)."
@@ -58,7 +60,7 @@ class Sensitive:
     _dataset: str
     _labels: tuple[str, ...]
     _unit: str
-    _vault: Callable[[object], FloatArray]
+    _vault: Vault
 
     def __init__(
         self,
@@ -124,40 +126,42 @@ class Sensitive:
             "messages."
         )
 
-    __setattr__ = _refusal("change")
-    __delattr__ = _refusal("change")
-    __eq__ = _refusal("compare")
-    __ne__ = _refusal("compare")
-    __lt__ = _refusal("compare")
-    __le__ = _refusal("compare")
-    __gt__ = _refusal("compare")
-    __ge__ = _refusal("compare")
-    __hash__ = _refusal("hash")
-    __bool__ = _refusal("take the truth value of")
-    __float__ = _refusal("convert")
-    __int__ = _refusal("convert")
-    __complex__ = _refusal("convert")
-    __index__ = _refusal("convert")
-    __bytes__ = _refusal("convert")
-    __round__ = _refusal("convert")
-    __iter__ = _refusal("iterate over")
-    __reversed__ = _refusal("iterate over")
-    __contains__ = _refusal("search")
-    __getitem__ = _refusal("index")
-    __array__ = _refusal("convert to numpy")
-    __array_ufunc__ = _refusal("compute with")
-    __array_function__ = _refusal("compute with")
-    __add__ = __radd__ = _refusal("compute with")
-    __sub__ = __rsub__ = _refusal("compute with")
-    __mul__ = __rmul__ = _refusal("compute with")
-    __matmul__ = __rmatmul__ = _refusal("compute with")
-    __truediv__ = __rtruediv__ = _refusal("compute with")
-    __neg__ = __abs__ = _refusal("compute with")
-    __copy__ = _refusal("copy")
-    __deepcopy__ = _refusal("copy")
-    __reduce__ = _refusal("pickle")
-    __reduce_ex__ = _refusal("pickle")
-    __getstate__ = _refusal("pickle")
+    # Refused at run time and unknown to type checkers, so that ``secret[0]`` fails before it runs.
+    if not TYPE_CHECKING:
+        __setattr__ = _refusal("change")
+        __delattr__ = _refusal("change")
+        __eq__ = _refusal("compare")
+        __ne__ = _refusal("compare")
+        __lt__ = _refusal("compare")
+        __le__ = _refusal("compare")
+        __gt__ = _refusal("compare")
+        __ge__ = _refusal("compare")
+        __hash__ = _refusal("hash")
+        __bool__ = _refusal("take the truth value of")
+        __float__ = _refusal("convert")
+        __int__ = _refusal("convert")
+        __complex__ = _refusal("convert")
+        __index__ = _refusal("convert")
+        __bytes__ = _refusal("convert")
+        __round__ = _refusal("convert")
+        __iter__ = _refusal("iterate over")
+        __reversed__ = _refusal("iterate over")
+        __contains__ = _refusal("search")
+        __getitem__ = _refusal("index")
+        __array__ = _refusal("convert to numpy")
+        __array_ufunc__ = _refusal("compute with")
+        __array_function__ = _refusal("compute with")
+        __add__ = __radd__ = _refusal("compute with")
+        __sub__ = __rsub__ = _refusal("compute with")
+        __mul__ = __rmul__ = _refusal("compute with")
+        __matmul__ = __rmatmul__ = _refusal("compute with")
+        __truediv__ = __rtruediv__ = _refusal("compute with")
+        __neg__ = __abs__ = _refusal("compute with")
+        __copy__ = _refusal("copy")
+        __deepcopy__ = _refusal("copy")
+        __reduce__ = _refusal("pickle")
+        __reduce_ex__ = _refusal("pickle")
+        __getstate__ = _refusal("pickle")
 
 
 def apply_sealed(secret: Sensitive, action: Callable[[FloatArray], T]) -> T:
@@ -166,8 +170,17 @@ def apply_sealed(secret: Sensitive, action: Callable[[FloatArray], T]) -> T:
     Only mechanisms inside :mod:`ppsm.privacy` call this, with an action whose answer is safe to release.
     When the action fails, no frame that saw the values stays in the traceback.
     """
-    vault = secret._vault
-    return run_sealed(lambda: action(vault(_KEY)))
+    return run_sealed(_opened_for(secret._vault, action))
+
+
+def _opened_for(vault: Vault, action: Callable[[FloatArray], T]) -> Callable[[], T]:
+    def run() -> T:
+        values = vault(_KEY)
+        if values is None:
+            raise SecretExposureError("The vault of a Sensitive was exchanged: make a new one from the data.")
+        return action(values)
+
+    return run
 
 
 def run_sealed(action: Callable[[], T]) -> T:
@@ -194,10 +207,10 @@ def run_sealed(action: Callable[[], T]) -> T:
 
 def _check_later(
     values: ArrayLike, names: tuple[str, ...] | None, nonnegative: bool
-) -> Callable[[], tuple[Callable[[object], FloatArray], int]]:
+) -> Callable[[], tuple[Vault, int]]:
     """Bind the values to a closure, so that no caller's frame needs to hold them."""
 
-    def check() -> tuple[Callable[[object], FloatArray], int]:
+    def check() -> tuple[Vault, int]:
         array = _numbers(values)
         _refuse_defects(array, names, nonnegative)
         return _locked(array), len(array)
@@ -236,15 +249,12 @@ def _refuse_defects(array: FloatArray, names: tuple[str, ...] | None, nonnegativ
             )
 
 
-def _locked(array: FloatArray) -> Callable[[object], FloatArray]:
+def _locked(array: FloatArray) -> Vault:
     """Keep the array in a closure: attribute dumps, ``vars`` and inspectors see a function, not numbers."""
 
-    def opened(key: object) -> FloatArray:
-        if key is not _KEY:
-            raise SecretExposureError(
-                "Tried to open a Sensitive from outside ppsm.privacy: release it through a mechanism instead."
-            )
-        return array
+    def opened(key: object) -> FloatArray | None:
+        # Raising here would put this frame, and the array with it, into the traceback.
+        return array if key is _KEY else None
 
     return opened
 
