@@ -27,7 +27,7 @@ LEAST_SAMPLES = 200
 DEFAULT_CONFIDENCE = 0.999
 _ROWS_AT_ONCE = 500
 # Outputs that are no numbers are outcomes like any other: they go where no honest number is.
-_NOT_A_NUMBER, _INFINITE = 1e301, 1e300
+_NOT_A_NUMBER, _INFINITE = 1e150, 1e149
 
 
 @dataclass(frozen=True, kw_only=True)
