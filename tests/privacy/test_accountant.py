@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy import Accountant, Balance, Ledger, NoiseSource, ReleaseRecord, price
 from ppsm.privacy.accountant import exact_sum
+from ppsm.privacy.noise import scale_for
 
 
 def record(
@@ -22,7 +24,7 @@ def record(
         mechanism="laplace",
         alpha=alpha,
         epsilon=epsilon,
-        scale=alpha / epsilon,
+        scale=scale_for(alpha, epsilon),
         dimension=5,
         dataset=dataset,
         purpose="test",
@@ -128,7 +130,8 @@ def test_seeded_noise_has_no_price(keeper: Keeper) -> None:
 
 
 def test_the_price_is_never_below_the_exact_loss() -> None:
-    assert price(record(alpha=1.0, epsilon=3.0), 1.0) >= 3
+    release = record(alpha=1.0, epsilon=3.0)
+    assert Fraction(1.0) / Fraction(release.scale) <= Fraction(price(release, 1.0)) <= 3
 
 
 @given(st.decimals(-1000, 1000, places=30), st.decimals(-1000, 1000, places=3))

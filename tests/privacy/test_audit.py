@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.audit_power import power
-from benchmarks.faults import FAULTS, BatchMechanism, honest
+from benchmarks.faults import FAULTS, BatchMechanism, honest, scaled
 from scipy.stats import binom
 
 from ppsm.arrays import FloatArray
@@ -109,7 +109,7 @@ def _antithetic(draws: np.random.Generator) -> BatchMechanism:
 
 
 def _too_large(draws: np.random.Generator) -> BatchMechanism:
-    return lambda rows: rows + draws.laplace(scale=1.2, size=rows.shape)
+    return scaled(1.2)(draws)
 
 
 def _gaussian(draws: np.random.Generator) -> BatchMechanism:
@@ -122,7 +122,8 @@ def _sticky(draws: np.random.Generator) -> BatchMechanism:
     def mechanism(rows: FloatArray) -> FloatArray:
         sizes = np.repeat(draws.exponential(size=(len(rows) // 2, rows.shape[1])), 2, axis=0)
         jitter = 1.0 + 1e-6 * draws.normal(size=rows.shape)
-        return rows + sizes * jitter * draws.choice([-1.0, 1.0], size=rows.shape)
+        noisy: FloatArray = rows + sizes * jitter * draws.choice([-1.0, 1.0], size=rows.shape)
+        return noisy
 
     return mechanism
 

@@ -2,6 +2,7 @@
 
 import math
 import multiprocessing
+from dataclasses import FrozenInstanceError
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -94,6 +95,21 @@ def test_a_refused_charge_draws_nothing(
         LaplaceMechanism(alpha=100.0, epsilon=3.5).release(secret, ledger=ledger, purpose="test")
     assert not draws
     assert ledger.balance(DATASET).spent == 0
+
+
+def test_a_sampler_with_a_looser_bound_is_refused(
+    secret: Sensitive, mechanism: LaplaceMechanism, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coarser grid, as another version of OpenDP may choose, must not slip through."""
+    monkeypatch.setattr("ppsm.privacy.laplace.price", lambda *_: Decimal("1.0000001"))
+    with pytest.raises(PrivacyError, match="privacy map says"):
+        mechanism.release(secret, ledger=ledger, purpose="test")
+    assert ledger.balance(DATASET).spent == 0
+
+
+def test_a_mechanism_cannot_be_bent_after_it_was_made(mechanism: LaplaceMechanism) -> None:
+    with pytest.raises(FrozenInstanceError):
+        mechanism.scale = 1e-9  # type: ignore[misc]
 
 
 def test_a_failed_draw_loses_budget_and_releases_nothing(

@@ -67,7 +67,9 @@ def test_a_forged_receipt_is_not_confirmed(released: Released, ledger: Ledger) -
         {"receipt__entry_hash": "0" * 64},
         {"receipt__sequence": 1},
         {"record__purpose": "another"},
-        {"record__epsilon": 0.01},
+        {"record__epsilon": 7.0},
+        {"receipt__charged": "0.1"},
+        {"receipt__alpha": 1.0},
     ):
         assert not ledger.confirm(Released.from_json(_forge(text, **changes)))
 
@@ -89,6 +91,8 @@ def test_a_forged_receipt_is_not_confirmed(released: Released, ledger: Ledger) -
         {"record__time": "2026-01-01"},
         {"record__adjacency": "all entries"},
         {"record__dimension": 0},
+        {"record__epsilon": 0.01},
+        {"receipt__alpha": 0.0},
         {"record__dataset": "no spaces please"},
         {"receipt": None},
         {"receipt__charged": "a lot"},
@@ -166,6 +170,7 @@ def _record(**changes: Any) -> ReleaseRecord:
         {"time": datetime(2026, 1, 1)},
         {"dimension": 0},
         {"scale": float("nan")},
+        {"scale": 0.999},
         {"dataset": ""},
         {"dataset": "-starts-with-a-dash"},
         {"dataset": "a b"},

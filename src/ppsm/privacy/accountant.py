@@ -5,7 +5,13 @@ movement of ``d``, so two releases made for different ``alpha`` cannot be added 
 therefore kept at one ``alpha`` per data set, and every release is priced at *that* distance. A release made
 for exactly this alpha costs its own epsilon; one made for a tenth of it costs ten times its epsilon.
 
-The price is what OpenDP's privacy map says. Sums are exact: decimals added as fractions.
+Sums of pure losses may be spent adaptively: each release may depend on what earlier ones said, as long as the
+budget is fixed beforehand [RRUV16]_. The price is what OpenDP's privacy map says. Sums are exact: decimals
+added without rounding.
+
+References
+----------
+.. [RRUV16] R. Rogers, A. Roth, J. Ullman, S. Vadhan, Privacy odometers and filters, NeurIPS 2016.
 """
 
 from dataclasses import dataclass, replace

@@ -14,6 +14,9 @@ References
 """
 
 import math
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +24,8 @@ from scipy.integrate import quad
 from scipy.special import erfcx
 
 from ppsm.arrays import FloatArray
-from ppsm.errors import InputError
+from ppsm.errors import InputError, PrivacyError
+from ppsm.privacy.accountant import price
 from ppsm.privacy.ledger import Ledger, now
 from ppsm.privacy.noise import ExactLaplace, scale_for
 from ppsm.privacy.record import NoiseSource, ReleaseRecord, integer, positive_number
@@ -29,8 +33,9 @@ from ppsm.privacy.released import Released
 from ppsm.privacy.sensitive import Sensitive, apply_sealed, require_sensitive
 
 
+@dataclass(frozen=True, kw_only=True)
 class LaplaceMechanism:
-    """Independent Laplace noise on every entry.
+    """Independent Laplace noise on every entry; frozen, so that noise and claim cannot drift apart.
 
     Parameters
     ----------
@@ -38,17 +43,24 @@ class LaplaceMechanism:
         The distance within which one entry is hidden, in the unit of the data.
     epsilon
         The privacy loss allowed between adjacent data sets.
+
+    Attributes
+    ----------
+    scale
+        The scale of the noise: ``alpha / epsilon``, moved up where the quotient of floats falls short of it.
     """
 
-    name = "laplace"
+    name: ClassVar[str] = "laplace"
 
-    def __init__(self, *, alpha: float, epsilon: float = 1.0) -> None:
-        self.alpha = positive_number(alpha, "alpha")
-        self.epsilon = positive_number(epsilon, "epsilon")
-        self.scale = scale_for(self.alpha, self.epsilon)
+    alpha: float
+    epsilon: float = 1.0
+    scale: float = field(init=False, repr=False)
 
-    def __repr__(self) -> str:
-        return f"LaplaceMechanism(alpha={self.alpha}, epsilon={self.epsilon})"
+    def __post_init__(self) -> None:
+        store = object.__setattr__
+        store(self, "alpha", positive_number(self.alpha, "alpha"))
+        store(self, "epsilon", positive_number(self.epsilon, "epsilon"))
+        store(self, "scale", scale_for(self.alpha, self.epsilon))
 
     def release(self, secret: Sensitive, *, ledger: Ledger, purpose: str) -> Released:
         """Charge the ledger, then add secure noise to a secret: the only way to a private release.
@@ -66,6 +78,11 @@ class LaplaceMechanism:
         if not isinstance(ledger, Ledger):
             raise InputError(
                 f"The ledger is of type {type(ledger).__name__}, expected Ledger: open one with Ledger(path)."
+            )
+        if price(draft, self.alpha) > Decimal(repr(self.epsilon)):
+            raise PrivacyError(
+                f"The sampler's privacy map says {price(draft, self.alpha)} where epsilon = {self.epsilon} "
+                "is claimed: install the version of OpenDP that ppsm pins; nothing was charged or released."
             )
         noise = ExactLaplace(size=secret.dimension, scale=self.scale)
         receipt = ledger.spend(draft)

@@ -161,9 +161,13 @@ class Ledger:
         if receipt is None:
             return False
         detail = json.dumps(receipt.record.to_dict(), sort_keys=True)
-        query = "SELECT 1 FROM entries WHERE sequence = ? AND hash = ? AND detail = ? AND kind = 'spend'"
+        claimed = ("spend", receipt.sequence, receipt.entry_hash, detail, str(receipt.charged), receipt.alpha)
+        query = (
+            "SELECT 1 FROM entries "
+            "WHERE kind = ? AND sequence = ? AND hash = ? AND detail = ? AND amount = ? AND alpha = ?"
+        )
         with self._file.transaction(write=False) as connection:
-            row = connection.execute(query, (receipt.sequence, receipt.entry_hash, detail)).fetchone()
+            row = connection.execute(query, claimed).fetchone()
         return row is not None
 
     def verify(self, heads: Iterable[str] = ()) -> Verification:

@@ -203,6 +203,7 @@ class LedgerFile:
         )
         # FULL: a commit returns only after the write-ahead log has reached the disk.
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache, too
         if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             connection.close()
             raise LedgerError(

@@ -1,7 +1,7 @@
 """Exact Laplace noise: a thin layer over OpenDP's sampler and its privacy map.
 
 OpenDP samples a discrete Laplace distribution on the grid of multiples of 2**k in exact rational arithmetic
-[CKS20]_ and rounds once, at the end, to a float. At the default ``k = -1074`` the grid holds every float, so
+[CKS20]_ and rounds once, at the end, to a float. At ``k = -1074`` the grid holds every float, so
 
 * no input is rounded, and the loss over a distance ``d`` is exactly ``d / scale`` whatever the dimension
   (a coarser grid is twice as fast but adds ``2**k * size / scale`` to the loss);
@@ -36,6 +36,7 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
 
 _FEATURE = "contrib"
+_FINEST_GRID = -1074
 _features_lock = threading.Lock()
 
 
@@ -71,7 +72,7 @@ class ExactLaplace:
                 dp.vector_domain(dp.atom_domain(T=float, nan=False), size=size),
                 dp.l1_distance(T=float),
             )
-            self._measurement: Any = dp.m.make_laplace(*space, scale=scale)
+            self._measurement: Any = dp.m.make_laplace(*space, scale=scale, k=_FINEST_GRID)
 
     def loss(self, distance: float) -> float:
         """Return the privacy loss over an L1 distance, as OpenDP's map rounds it (never down)."""

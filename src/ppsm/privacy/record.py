@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 from ppsm.errors import FileFormatError, InputError
@@ -70,7 +71,12 @@ class ReleaseRecord:
 
     def __post_init__(self) -> None:
         for name in ("alpha", "epsilon", "scale"):
-            positive_number(getattr(self, name), name)
+            object.__setattr__(self, name, positive_number(getattr(self, name), name))
+        if Fraction(self.alpha) / Fraction(self.scale) > Fraction(repr(self.epsilon)):
+            raise InputError(
+                f"Noise of scale {self.scale} loses more than epsilon = {self.epsilon} over alpha = "
+                f"{self.alpha}: use a scale of at least alpha / epsilon."
+            )
         if self.dimension < 1:
             raise InputError(f"dimension is {self.dimension}, expected at least one entry: pass data.")
         dataset_id(self.dataset)
@@ -153,7 +159,7 @@ def dataset_id(value: object) -> str:
     """Return a data set's identifier if it has the form that ledgers and command lines can carry."""
     if not isinstance(value, str) or len(value) > _MAX_TEXT or not _DATASET.fullmatch(value):
         raise InputError(
-            f"The data set id {value!r} is not usable: expected up to {_MAX_TEXT} letters, digits and . _ : "
+            f"The data set id is not usable: expected up to {_MAX_TEXT} letters, digits and . _ : "
             "/ @ + - beginning with a letter or digit, such as 'gas-demand/2026-01-15'."
         )
     return value

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError, PrivacyError, SecretExposureError
-from ppsm.privacy.record import ReleaseRecord, integer, one_line
+from ppsm.privacy.record import ReleaseRecord, integer, one_line, positive_number
 from ppsm.privacy.sensitive import Sensitive
 
 FORMAT = "ppsm-released/1"
@@ -179,7 +179,7 @@ def _receipt(fields: Mapping[str, Any] | None, record: ReleaseRecord) -> Receipt
         sequence=integer(fields["sequence"], "sequence"),
         entry_hash=one_line(fields["entry_hash"], "entry_hash"),
         charged=Decimal(fields["charged"]),
-        alpha=float(fields["alpha"]),
+        alpha=positive_number(fields["alpha"], "alpha"),
         record=record,
     )
 
@@ -207,7 +207,7 @@ def require_released(value: object, what: str = "data", *, private: bool = False
         )
     if private and not value.private:
         raise PrivacyError(
-            f"The {what} carry seeded noise and are not private, expected a private release: "
+            f"The {what} come with seeded noise and are not private, expected a private release: "
             "use LaplaceMechanism.release with a ledger."
         )
     return value
