@@ -1,8 +1,8 @@
 """Mechanisms with planted faults, for the tests and the power study of the auditor.
 
 Every mechanism takes a matrix of inputs, one run per row, and claims Laplace noise of scale 1 on each entry.
-Outputs are rounded to a fixed grid, so that what gives a fault away is the fault and not the floating-point
-grid of the generator.
+Outputs are rounded to a fixed grid (but for the last fault), so that what gives a fault away is the fault and
+not the floating-point grid of the generator.
 """
 
 from collections.abc import Callable
@@ -64,10 +64,20 @@ def reused_seed(generator: np.random.Generator) -> BatchMechanism:
     return mechanism
 
 
+def textbook(generator: np.random.Generator) -> BatchMechanism:
+    """Add floating-point noise to floating-point numbers, as textbooks do; no grid hides the traces."""
+
+    def mechanism(rows: FloatArray) -> FloatArray:
+        return rows + generator.laplace(size=rows.shape)
+
+    return mechanism
+
+
 FAULTS: dict[str, Callable[[np.random.Generator], BatchMechanism]] = {
     "scale 10 % too small": scaled(0.9),
     "scale halved": scaled(0.5),
     "shared noise": shared_noise,
     "clipped tails": clipped_tails,
     "re-used seed": reused_seed,
+    "textbook float noise": textbook,
 }

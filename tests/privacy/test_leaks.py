@@ -218,6 +218,42 @@ def test_bad_data_leave_no_trace(values: Any) -> None:
     assert caught.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"labels": 5},
+        {"labels": "abc"},
+        {"labels": ["a", "a", "b"]},
+        {"labels": ["a"]},
+        {"unit": ""},
+        {"unit": None},
+        {"dataset": "two words"},
+        {"dataset": VALUES},
+    ],
+)
+def test_bad_descriptions_leave_no_trace(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        Sensitive(VALUES, **({"dataset": DATASET, "unit": "MWh"} | options))
+    assert not shows_a_value(str(caught.value))
+    if "dataset" not in options:
+        assert not shows_a_value(reports_of(caught.value))
+
+
+@pytest.mark.parametrize("step", ["release", "simulate", "require_released"])
+def test_raw_data_passed_by_mistake_leave_no_trace(
+    step: str, mechanism: LaplaceMechanism, ledger: Ledger
+) -> None:
+    raw: Any = list(VALUES)
+    steps: dict[str, Callable[[], object]] = {
+        "release": lambda: mechanism.release(raw, ledger=ledger, purpose="test"),
+        "simulate": lambda: mechanism.simulate(raw, seed=1),
+        "require_released": lambda: require_released(raw),
+    }
+    with pytest.raises(InputError, match="list, expected") as caught:
+        steps[step]()
+    assert not shows_a_value(reports_of(caught.value))
+
+
 @pytest.mark.parametrize("failure", [RuntimeError, MemoryError, KeyboardInterrupt, SystemExit])
 def test_a_failing_sampler_leaves_no_trace(
     failure: type[BaseException],

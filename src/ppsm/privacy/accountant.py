@@ -71,6 +71,8 @@ class Balance:
 
     def grant(self, amount: Decimal, alpha: float | None = None) -> "Balance":
         """Return the balance with a raised budget; the distance of a budget never changes."""
+        if amount <= 0:
+            raise InputError(f"A grant of {amount} was asked for, expected more than zero: grant something.")
         if alpha is not None and alpha != self.alpha:
             raise InputError(
                 f"The budget of '{self.dataset}' is kept at alpha = {self.alpha}, found a grant at alpha = "

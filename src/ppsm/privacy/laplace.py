@@ -30,7 +30,7 @@ from ppsm.privacy.ledger import Ledger, now
 from ppsm.privacy.noise import ExactLaplace, scale_for
 from ppsm.privacy.record import NoiseSource, ReleaseRecord, integer, positive_number
 from ppsm.privacy.released import Released
-from ppsm.privacy.sensitive import Sensitive, apply_sealed, require_sensitive
+from ppsm.privacy.sensitive import Sensitive, apply_sealed, refusal_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,10 @@ class LaplaceMechanism:
         purpose
             One line on why. It travels with the values and must not speak of them.
         """
-        draft = self._draft(require_sensitive(secret), purpose, seed=None)
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
+        draft = self._draft(secret, purpose, seed=None)
         if not isinstance(ledger, Ledger):
             raise InputError(
                 f"The ledger is of type {type(ledger).__name__}, expected Ledger: open one with Ledger(path)."
@@ -97,10 +100,13 @@ class LaplaceMechanism:
         Whoever knows the seed can subtract the noise, and so the result must stay where the secret may be. No
         ledger is charged because no budget would cover it.
         """
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
         seed = integer(seed, "seed")
         if seed < 0:
             raise InputError(f"seed is {seed}, expected zero or more: pass such an integer.")
-        record = self._draft(require_sensitive(secret), purpose, seed=seed)
+        record = self._draft(secret, purpose, seed=seed)
         generator = np.random.default_rng(seed)
         values = apply_sealed(
             secret, lambda array: array + generator.laplace(scale=self.scale, size=array.shape)

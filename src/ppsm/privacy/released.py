@@ -202,9 +202,9 @@ def require_released(value: object, what: str = "data", *, private: bool = False
             "release."
         )
     if not isinstance(value, Released):
-        raise InputError(
-            f"The {what} are of type {type(value).__name__}, expected Released: pass the result of a release."
-        )
+        kind = type(value).__name__
+        del value  # it may be the raw secret, passed by mistake, and tracebacks show locals
+        raise InputError(f"The {what} are of type {kind}, expected Released: pass the result of a release.")
     if private and not value.private:
         raise PrivacyError(
             f"The {what} come with seeded noise and are not private, expected a private release: "

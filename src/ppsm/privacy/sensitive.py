@@ -6,7 +6,7 @@ not stop hostile code in the same process, which can read any memory; run untrus
 """
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, final
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -71,11 +71,11 @@ class Sensitive:
         labels: Iterable[str] | None = None,
         nonnegative: bool = True,
     ) -> None:
-        names = None if labels is None else tuple(labels)
-        check = _check_later(values, names, nonnegative)
         # A traceback shows the locals of this frame, so the values must leave it before anything can fail.
+        check = _check_later(values)
         del values
-        vault, count = run_sealed(check)
+        names = _label_names(labels)
+        vault, count = run_sealed(lambda: check(names, nonnegative))
         store = object.__setattr__
         store(self, "_vault", vault)
         store(self, "_labels", unique_names(names, count, "entry", "labels"))
@@ -205,17 +205,25 @@ def run_sealed(action: Callable[[], T]) -> T:
     raise failure
 
 
-def _check_later(
-    values: ArrayLike, names: tuple[str, ...] | None, nonnegative: bool
-) -> Callable[[], tuple[Vault, int]]:
+def _check_later(values: ArrayLike) -> Callable[[tuple[str, ...] | None, bool], tuple[Vault, int]]:
     """Bind the values to a closure, so that no caller's frame needs to hold them."""
 
-    def check() -> tuple[Vault, int]:
+    def check(names: tuple[str, ...] | None, nonnegative: bool) -> tuple[Vault, int]:
         array = _numbers(values)
         _refuse_defects(array, names, nonnegative)
         return _locked(array), len(array)
 
     return check
+
+
+def _label_names(labels: Iterable[str] | None) -> tuple[str, ...] | None:
+    if labels is None:
+        return None
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputError(
+            f"labels is of type {type(labels).__name__}, expected one name per entry: pass a list."
+        )
+    return tuple(labels)
 
 
 def _numbers(values: ArrayLike) -> FloatArray:
@@ -259,11 +267,15 @@ def _locked(array: FloatArray) -> Vault:
     return opened
 
 
-def require_sensitive(value: Any, what: str = "data") -> Sensitive:
-    """Return the value if it is a :class:`Sensitive`; otherwise say how to make one."""
-    if not isinstance(value, Sensitive):
-        raise InputError(
-            f"The {what} to release are of type {type(value).__name__}, expected Sensitive: "
-            "wrap them as Sensitive(values, dataset=..., unit=...)."
-        )
-    return value
+def refusal_of(data: object) -> InputError | None:
+    """Return the error for data that are not :class:`Sensitive`, for callers to raise.
+
+    It is not raised here: what was passed by mistake may be the raw secret, so the caller lets go of it
+    first.
+    """
+    if isinstance(data, Sensitive):
+        return None
+    return InputError(
+        f"The data to release are of type {type(data).__name__}, expected Sensitive: "
+        "wrap them as Sensitive(values, dataset=..., unit=...)."
+    )
