@@ -69,7 +69,7 @@ def _work(ledger_path: Path, acknowledgements: Path, worker: int) -> None:
 def torture(directory: Path, *, spends: int, processes: int, seed: int = 0) -> Outcome:
     """Spend under fire and return what the ledger says afterwards."""
     ledger_path, acknowledgements = directory / "ledger.db", directory / "acknowledged"
-    Ledger.create(ledger_path).grant(DATASET, epsilon=float(spends), alpha=1.0)
+    Ledger.create(ledger_path).grant(DATASET, epsilon=float(spends), alpha=1.0, unit="MWh")
     chance = random.Random(seed)  # noqa: S311 - the moments of the kills need no secrecy
     started = time.perf_counter()
     workers: list[ForkProcess] = []

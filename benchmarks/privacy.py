@@ -31,7 +31,7 @@ def measure() -> list[dict[str, float | str]]:
     secret = Sensitive(demand, dataset="benchmark", unit="MWh")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as directory:
         ledger = Ledger.create(Path(directory) / "ledger.db")
-        ledger.grant("benchmark", epsilon=10.0 * RELEASES, alpha=100.0)
+        ledger.grant("benchmark", epsilon=10.0 * RELEASES, alpha=100.0, unit="MWh")
         release = _median_ms(lambda: mechanism.release(secret, ledger=ledger, purpose="benchmark"), RELEASES)
     draw = _median_ms(lambda: mechanism.perturb_public(demand), RELEASES)
     audit = _median_ms(lambda: audit_laplace(mechanism, alpha=100.0, epsilon=1.0, samples=AUDIT_SAMPLES), 1)

@@ -28,5 +28,5 @@ def mechanism() -> LaplaceMechanism:
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     ledger = Ledger.create(tmp_path / "ledger.db")
-    ledger.grant(DATASET, epsilon=3.0, alpha=100.0)
+    ledger.grant(DATASET, epsilon=3.0, alpha=100.0, unit="MWh")
     return ledger

@@ -18,13 +18,19 @@ from ppsm.privacy.noise import scale_for
 
 
 def record(
-    *, epsilon: float = 1.0, alpha: float = 100.0, dataset: str = "a", seed: int | None = None
+    *,
+    epsilon: float = 1.0,
+    alpha: float = 100.0,
+    dataset: str = "a",
+    seed: int | None = None,
+    unit: str = "MWh",
 ) -> ReleaseRecord:
     return ReleaseRecord(
         mechanism="laplace",
         alpha=alpha,
         epsilon=epsilon,
         scale=scale_for(alpha, epsilon),
+        unit=unit,
         dimension=5,
         dataset=dataset,
         purpose="test",
@@ -48,13 +54,17 @@ def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Keeper:
     if request.param == "accountant":
         accountant = Accountant()
         return Keeper(
-            lambda dataset, epsilon, alpha: accountant.grant(dataset, Decimal(str(epsilon)), alpha=alpha),
+            lambda dataset, epsilon, alpha: accountant.grant(
+                dataset, Decimal(str(epsilon)), alpha=alpha, unit=None if alpha is None else "MWh"
+            ),
             accountant.charge,
             accountant.balance,
         )
     ledger = Ledger.create(tmp_path / "ledger.db")
     return Keeper(
-        lambda dataset, epsilon, alpha: ledger.grant(dataset, epsilon=epsilon, alpha=alpha),
+        lambda dataset, epsilon, alpha: ledger.grant(
+            dataset, epsilon=epsilon, alpha=alpha, unit=None if alpha is None else "MWh"
+        ),
         ledger.spend,
         ledger.balance,
     )
@@ -64,7 +74,7 @@ def test_losses_of_one_data_set_add_up(keeper: Keeper) -> None:
     keeper.grant("a", 3.0, 100.0)
     keeper.charge(record())
     keeper.charge(record(epsilon=0.5))
-    assert keeper.balance("a") == Balance("a", 100.0, Decimal("3.0"), Decimal("1.5"))
+    assert keeper.balance("a") == Balance("a", 100.0, "MWh", Decimal("3.0"), Decimal("1.5"))
     assert keeper.balance("a").left == Decimal("1.5")
 
 
@@ -108,7 +118,7 @@ def test_the_first_grant_says_its_alpha_and_later_ones_keep_it(keeper: Keeper) -
     with pytest.raises(InputError, match="alpha"):
         keeper.grant("a", 1.0, None)
     keeper.grant("a", 1.0, 100.0)
-    with pytest.raises(InputError, match=r"kept at alpha = 100.0"):
+    with pytest.raises(InputError, match=r"kept at alpha = 100\.0 MWh"):
         keeper.grant("a", 1.0, 10.0)
 
 
@@ -120,6 +130,13 @@ def test_releases_are_priced_at_the_alpha_of_the_budget(keeper: Keeper) -> None:
     assert keeper.balance("a").spent == Decimal("10.1")
     with pytest.raises(BudgetExceededError):
         keeper.charge(record(alpha=1.0, epsilon=1.0))
+
+
+def test_data_in_another_unit_are_refused(keeper: Keeper) -> None:
+    keeper.grant("a", 5.0, 100.0)
+    with pytest.raises(InputError, match="kept in MWh, found data in kWh"):
+        keeper.charge(record(unit="kWh"))
+    assert keeper.balance("a").spent == 0
 
 
 def test_seeded_noise_has_no_price(keeper: Keeper) -> None:
@@ -147,6 +164,6 @@ def test_sums_are_exact_in_any_context(first: Decimal, second: Decimal) -> None:
 
 def test_charges_and_grants_must_be_positive() -> None:
     with pytest.raises(InputError, match="more than zero"):
-        Balance("a", 1.0).grant(Decimal(-1))
+        Balance("a", 1.0, "MWh").grant(Decimal(-1))
     with pytest.raises(InputError, match="more than zero"):
-        Balance("a", 1.0, Decimal(1)).charge(Decimal(0))
+        Balance("a", 1.0, "MWh", Decimal(1)).charge(Decimal(0))

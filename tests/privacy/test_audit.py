@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import AuditFailedError, InputError
-from ppsm.privacy import LaplaceMechanism, audit, audit_laplace
+from ppsm.privacy import LaplaceMechanism, audit_laplace, audit_mechanism
 from ppsm.privacy.events import FAMILIES, float_grid, proven_loss
 from ppsm.privacy.noise_checks import check_noise
 
@@ -56,7 +56,9 @@ def test_planted_faults_are_caught_again_and_again(fault: str) -> None:
 @pytest.mark.parametrize("fault", ["scale 10 % too small", "scale halved", "shared noise", "re-used seed"])
 def test_the_bound_alone_catches_them_with_more_runs(fault: str) -> None:
     mechanism = FAULTS[fault](generator(4))
-    report = audit(mechanism, [0.0, 0.0], [1.0, 0.0], claimed_epsilon=1.0, samples=60_000, batched=True)
+    report = audit_mechanism(
+        mechanism, [0.0, 0.0], [1.0, 0.0], claimed_epsilon=1.0, samples=60_000, batched=True
+    )
     assert report.epsilon_lower_bound > 1.0
     assert not report.passes
     with pytest.raises(AuditFailedError, match="epsilon is at least"):
@@ -175,7 +177,7 @@ def test_any_callable_can_be_audited() -> None:
     def total(vector: FloatArray) -> float:
         return round(float(vector.sum() + draws.laplace(scale=2.0)), 6)
 
-    report = audit(total, [1.0, 2.0], [1.0, 4.0], claimed_epsilon=1.0, samples=3000)
+    report = audit_mechanism(total, [1.0, 2.0], [1.0, 4.0], claimed_epsilon=1.0, samples=3000)
     assert report.passes
     assert report.epsilon_lower_bound > 0.5
     assert report.noise_checks == ()
@@ -188,19 +190,19 @@ def test_leaks_outside_the_numbers_count_too() -> None:
     def fragile(vector: FloatArray) -> list[float]:
         return [math.nan if vector[0] > 0 and draws.random() < 0.1 else draws.normal()]
 
-    report = audit(fragile, [0.0], [1.0], claimed_epsilon=1.0, samples=2000)
+    report = audit_mechanism(fragile, [0.0], [1.0], claimed_epsilon=1.0, samples=2000)
     assert not report.passes
 
 
 def test_identical_outputs_prove_nothing() -> None:
-    report = audit(lambda _: [0.0], [0.0], [1.0], claimed_epsilon=0.1, samples=200)
+    report = audit_mechanism(lambda _: [0.0], [0.0], [1.0], claimed_epsilon=0.1, samples=200)
     assert report.passes
     assert report.epsilon_lower_bound == 0.0
 
 
 def test_progress_counts_all_runs() -> None:
     done: list[int] = []
-    audit(lambda x: x, [0.0], [1.0], claimed_epsilon=1.0, samples=700, progress=done.append)
+    audit_mechanism(lambda x: x, [0.0], [1.0], claimed_epsilon=1.0, samples=700, progress=done.append)
     assert sum(done) == 1400
 
 
@@ -225,10 +227,12 @@ def test_bad_requests_are_refused(changes: dict[str, Any]) -> None:
 def test_mechanisms_of_varying_shape_are_refused() -> None:
     draws = generator(1)
     with pytest.raises(InputError, match="length"):
-        audit(lambda _: np.zeros(draws.integers(1, 3)), [0.0], [1.0], claimed_epsilon=1.0, samples=300)
+        audit_mechanism(
+            lambda _: np.zeros(draws.integers(1, 3)), [0.0], [1.0], claimed_epsilon=1.0, samples=300
+        )
     with pytest.raises(InputError, match="on one input"):
-        audit(lambda x: np.zeros(1 + int(x[0])), [0.0], [1.0], claimed_epsilon=1.0, samples=300)
+        audit_mechanism(lambda x: np.zeros(1 + int(x[0])), [0.0], [1.0], claimed_epsilon=1.0, samples=300)
     with pytest.raises(InputError, match="expected one vector"):
-        audit(lambda x: x[:5], [0.0], [1.0], claimed_epsilon=1.0, samples=300, batched=True)
-    with pytest.raises(InputError, match="use audit"):
+        audit_mechanism(lambda x: x[:5], [0.0], [1.0], claimed_epsilon=1.0, samples=300, batched=True)
+    with pytest.raises(InputError, match="use audit_mechanism"):
         audit_laplace(lambda x: x[:1], alpha=1.0, epsilon=1.0, samples=300)

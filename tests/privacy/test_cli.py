@@ -40,7 +40,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def path(tmp_path: Path, run: Run) -> Path:
     path = tmp_path / "ledger.db"
     assert run("ledger", "init", path)[0] == 0
-    assert run("ledger", "grant", path, "gas", "--epsilon", 2, "--alpha", 100)[0] == 0
+    assert run("ledger", "grant", path, "gas", "--epsilon", 2, "--alpha", 100, "--unit", "MWh")[0] == 0
     return path
 
 
@@ -59,7 +59,7 @@ def test_init_as_json(tmp_path: Path, run: Run) -> None:
 def test_grant_and_show_agree(path: Path, run: Run) -> None:
     code, out, _ = run("ledger", "grant", path, "gas", "--epsilon", 0.5, "--json")
     assert code == 0
-    expected = [{"dataset": "gas", "alpha": 100.0, "granted": 2.5, "spent": 0.0, "left": 2.5}]
+    expected = [{"dataset": "gas", "alpha": 100.0, "unit": "MWh", "granted": 2.5, "spent": 0.0, "left": 2.5}]
     assert json.loads(out) == expected
     assert json.loads(run("ledger", "show", path, "--json")[1]) == expected
     assert "gas" in run("ledger", "show", path)[1]
@@ -75,7 +75,14 @@ def test_show_lists_releases(path: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("gas", "--epsilon", 0), ("gas", "--epsilon", 1, "--alpha", 7), ("n", "--epsilon", 1)]
+    "arguments",
+    [
+        ("gas", "--epsilon", 0),
+        ("gas", "--epsilon", 1, "--alpha", 7),
+        ("gas", "--epsilon", 1, "--unit", "kWh"),
+        ("new", "--epsilon", 1, "--alpha", 7),
+        ("n", "--epsilon", 1),
+    ],
 )
 def test_bad_grants_leave_with_2(arguments: tuple[object, ...], path: Path, run: Run) -> None:
     code, out, err = run("ledger", "grant", path, *arguments)

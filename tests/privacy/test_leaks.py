@@ -316,7 +316,6 @@ def test_a_secret_cannot_be_wrapped_as_released(secret: Sensitive, mechanism: La
         Released(
             values=secret,  # type: ignore[arg-type]
             labels=secret.labels,
-            unit="MWh",
             record=released.record,
             receipt=None,
         )

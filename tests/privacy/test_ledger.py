@@ -140,8 +140,8 @@ TAMPERING: dict[str, tuple[str, ...]] = {
         "UPDATE entries SET sequence = 4 WHERE sequence = 99",
     ),
     "a copied entry": (
-        "INSERT INTO entries SELECT 6, kind, dataset, alpha, amount, granted, spent, time, detail, hash, 'x' "
-        "FROM entries WHERE sequence = 5",
+        "INSERT INTO entries SELECT 6, kind, dataset, alpha, unit, amount, granted, spent, time, detail, "
+        "hash, 'x' FROM entries WHERE sequence = 5",
     ),
     "an entry that is no text": ("UPDATE entries SET detail = x'00ff' WHERE sequence = 3",),
     "a missing genesis": ("DELETE FROM entries WHERE sequence = 1",),
@@ -205,7 +205,7 @@ def test_a_published_hash_reveals_what_the_chain_cannot(
 def test_an_undercharged_release_shows(
     ledger: Ledger, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ppsm.privacy.ledger.price", lambda *_: Decimal("0.4"))
+    monkeypatch.setattr("ppsm.privacy.accountant.price", lambda *_: Decimal("0.4"))
     releases(ledger, secret, 1)
     assert any("less than the loss" in finding for finding in ledger.verify().findings)
 

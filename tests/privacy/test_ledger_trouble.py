@@ -160,7 +160,7 @@ def test_a_read_only_file(secret: Sensitive) -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         ledger = Ledger.create(directory / "ledger.db")
-        ledger.grant(DATASET, epsilon=1.0, alpha=100.0)
+        ledger.grant(DATASET, epsilon=1.0, alpha=100.0, unit="MWh")
         ledger.close()
         ledger.path.chmod(0o444)
         directory.chmod(0o555)

@@ -32,7 +32,8 @@ def init(path: LedgerPath, as_json: AsJson = False) -> None:
         typer.echo(json.dumps({"ledger": str(path), "head": verification.head}))
     else:
         typer.echo(
-            f"Made {path}. Give a data set a budget: ppsm ledger grant {path} DATASET --epsilon 1 --alpha 100"
+            f"Made {path}. Give a data set a budget: ppsm ledger grant {path} DATASET --epsilon 1 "
+            "--alpha 100 --unit MWh"
         )
 
 
@@ -43,12 +44,13 @@ def grant(
     epsilon: Annotated[float, typer.Option(help="How much privacy loss to allow in addition.")],
     alpha: Annotated[
         float | None,
-        typer.Option(help="The distance at which the budget is kept; needed once, in the unit of the data."),
+        typer.Option(help="The distance at which the budget is kept; needed once."),
     ] = None,
+    unit: Annotated[str | None, typer.Option(help="The unit of alpha and of the data; needed once.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Raise the budget of a data set."""
-    _show_balances((Ledger(path).grant(dataset, epsilon=epsilon, alpha=alpha),), as_json)
+    _show_balances((Ledger(path).grant(dataset, epsilon=epsilon, alpha=alpha, unit=unit),), as_json)
 
 
 @commands.command()
@@ -77,7 +79,7 @@ def show(
         table.add_row(
             str(entry.sequence),
             entry.time,
-            f"{record.alpha:g}",
+            f"{record.alpha:g} {escape(record.unit)}",
             f"{record.epsilon:g}",
             entry.amount,
             escape(record.purpose),
@@ -121,7 +123,7 @@ def _show_balances(balances: tuple[Balance, ...], as_json: bool) -> None:
     for balance in balances:
         table.add_row(
             balance.dataset,
-            f"{balance.alpha:g}",
+            f"{balance.alpha:g} {escape(balance.unit)}",
             str(balance.granted),
             str(balance.spent),
             str(balance.left),
@@ -133,6 +135,7 @@ def _balance_fields(balance: Balance) -> dict[str, str | float]:
     return {
         "dataset": balance.dataset,
         "alpha": balance.alpha,
+        "unit": balance.unit,
         "granted": float(balance.granted),
         "spent": float(balance.spent),
         "left": float(balance.left),

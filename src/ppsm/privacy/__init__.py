@@ -1,7 +1,7 @@
 """Everything that touches the secret: its type, the noise, the budget and the audit."""
 
 from ppsm.privacy.accountant import Accountant, Balance, price
-from ppsm.privacy.audit import AuditReport, audit, audit_laplace
+from ppsm.privacy.audit import AuditReport, audit_laplace, audit_mechanism
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger, Verification
 from ppsm.privacy.record import Adjacency, NoiseSource, ReleaseRecord
@@ -21,8 +21,8 @@ __all__ = [
     "Released",
     "Sensitive",
     "Verification",
-    "audit",
     "audit_laplace",
+    "audit_mechanism",
     "price",
     "require_released",
 ]

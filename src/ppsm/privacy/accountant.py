@@ -3,7 +3,8 @@
 A loss is a number only together with the distance it speaks of. Noise of scale ``b`` loses ``d / b`` over a
 movement of ``d``, so two releases made for different ``alpha`` cannot be added as they stand. A budget is
 therefore kept at one ``alpha`` per data set, and every release is priced at *that* distance. A release made
-for exactly this alpha costs its own epsilon; one made for a tenth of it costs ten times its epsilon.
+for exactly this alpha costs its own epsilon; one made for a tenth of it costs ten times its epsilon. The unit
+belongs to the distance: 100 kWh are not 100 MWh, so data in another unit are refused.
 
 Sums of pure losses may be spent adaptively: each release may depend on what earlier ones said, as long as the
 budget is fixed beforehand [RRUV16]_. The price is what OpenDP's privacy map says. Sums are exact: decimals
@@ -20,7 +21,7 @@ from functools import lru_cache
 
 from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy.noise import charged_loss
-from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number
+from ppsm.privacy.record import ReleaseRecord, dataset_id, one_line, positive_number
 
 # Wide enough for every digit of any float; a sum that does not fit raises instead of rounding.
 _EXACT = Context(prec=5000, traps=[Inexact, InvalidOperation])
@@ -53,14 +54,15 @@ class Balance:
     ----------
     dataset
         The data set's identifier.
-    alpha
-        The distance at which this budget is kept.
+    alpha, unit
+        The distance at which this budget is kept, and its unit.
     granted, spent
         What was granted and what was spent so far, in epsilon at ``alpha``.
     """
 
     dataset: str
     alpha: float
+    unit: str
     granted: Decimal = Decimal(0)
     spent: Decimal = Decimal(0)
 
@@ -69,17 +71,26 @@ class Balance:
         """What may still be spent."""
         return exact_sum(self.granted, -self.spent)
 
-    def grant(self, amount: Decimal, alpha: float | None = None) -> "Balance":
+    def grant(self, amount: Decimal, alpha: float | None = None, unit: str | None = None) -> "Balance":
         """Return the balance with a raised budget; the distance of a budget never changes."""
         if amount <= 0:
             raise InputError(f"A grant of {amount} was asked for, expected more than zero: grant something.")
-        if alpha is not None and alpha != self.alpha:
+        if alpha not in (None, self.alpha) or unit not in (None, self.unit):
             raise InputError(
-                f"The budget of '{self.dataset}' is kept at alpha = {self.alpha}, found a grant at alpha = "
-                f"{alpha}: grant at {self.alpha}, where a loss of epsilon e at alpha a is e * {self.alpha} / "
-                "a."
+                f"The budget of '{self.dataset}' is kept at alpha = {self.alpha} {self.unit}, found a grant "
+                f"at another alpha or unit: leave them out, and grant epsilon as it counts at {self.alpha} "
+                f"{self.unit}."
             )
         return replace(self, granted=exact_sum(self.granted, amount))
+
+    def price(self, record: ReleaseRecord) -> Decimal:
+        """Return what a release costs at the distance of this budget."""
+        if record.unit != self.unit:
+            raise InputError(
+                f"The budget of '{self.dataset}' is kept in {self.unit}, found data in {record.unit}: "
+                f"convert the data to {self.unit}."
+            )
+        return price(record, self.alpha)
 
     def charge(self, amount: Decimal) -> "Balance":
         """Return the balance after spending, or refuse and change nothing."""
@@ -91,9 +102,9 @@ class Balance:
             missing = exact_sum(amount, -self.left)
             raise BudgetExceededError(
                 f"The privacy budget of '{self.dataset}' does not cover this release: spent {self.spent} of "
-                f"{self.granted}, asked {amount}, left {self.left} (epsilon at alpha = {self.alpha}); use a "
-                f"smaller epsilon or grant more with 'ppsm ledger grant LEDGER {self.dataset} --epsilon "
-                f"{missing}'."
+                f"{self.granted}, asked {amount}, left {self.left} (epsilon at alpha = {self.alpha} "
+                f"{self.unit}); use a smaller epsilon or grant more with 'ppsm ledger grant LEDGER "
+                f"{self.dataset} --epsilon {missing}'."
             )
         return replace(self, spent=exact_sum(self.spent, amount))
 
@@ -104,23 +115,25 @@ class Accountant:
     Examples
     --------
     >>> accountant = Accountant()
-    >>> accountant.grant("demand", Decimal(2), alpha=100.0)
-    Balance(dataset='demand', alpha=100.0, granted=Decimal('2'), spent=Decimal('0'))
+    >>> accountant.grant("demand", Decimal(2), alpha=100.0, unit="MWh")
+    Balance(dataset='demand', alpha=100.0, unit='MWh', granted=Decimal('2'), spent=Decimal('0'))
     """
 
     def __init__(self) -> None:
         self._balances: dict[str, Balance] = {}
 
-    def grant(self, dataset: str, amount: Decimal, *, alpha: float | None = None) -> Balance:
-        """Raise the budget of a data set; its first grant fixes the alpha at which the budget is kept."""
-        balance = self._balances.get(dataset) or first_balance(dataset, alpha)
-        self._balances[dataset] = balance.grant(amount, alpha)
+    def grant(
+        self, dataset: str, amount: Decimal, *, alpha: float | None = None, unit: str | None = None
+    ) -> Balance:
+        """Raise the budget of a data set; its first grant fixes the distance at which the budget is kept."""
+        balance = self._balances.get(dataset) or first_balance(dataset, alpha, unit)
+        self._balances[dataset] = balance.grant(amount, alpha, unit)
         return self._balances[dataset]
 
     def charge(self, record: ReleaseRecord) -> Balance:
-        """Charge a release to its data set at the price of the budget's alpha."""
+        """Charge a release to its data set at the distance of the budget."""
         balance = self.balance(record.dataset)
-        self._balances[record.dataset] = balance.charge(price(record, balance.alpha))
+        self._balances[record.dataset] = balance.charge(balance.price(record))
         return self._balances[record.dataset]
 
     def balance(self, dataset: str) -> Balance:
@@ -130,20 +143,21 @@ class Accountant:
         return self._balances[dataset]
 
 
-def first_balance(dataset: str, alpha: float | None) -> Balance:
+def first_balance(dataset: str, alpha: float | None, unit: str | None) -> Balance:
     """Return the empty balance of a data set that is granted a budget for the first time."""
-    if alpha is None:
+    if alpha is None or unit is None:
         raise InputError(
-            f"The data set '{dataset}' has no budget yet: its first grant must say at which alpha it is kept."
+            f"The data set '{dataset}' has no budget yet: its first grant must say at which alpha, in which "
+            "unit, it is kept."
         )
-    return Balance(dataset_id(dataset), positive_number(alpha, "alpha"))
+    return Balance(dataset_id(dataset), positive_number(alpha, "alpha"), one_line(unit, "unit"))
 
 
 def no_budget(dataset: str) -> BudgetExceededError:
     """Return the refusal for a data set without a budget."""
     return BudgetExceededError(
         f"The data set '{dataset}' has no privacy budget: spent 0, left 0; grant one with "
-        f"'ppsm ledger grant LEDGER {dataset} --epsilon EPSILON --alpha ALPHA'."
+        f"'ppsm ledger grant LEDGER {dataset} --epsilon EPSILON --alpha ALPHA --unit UNIT'."
     )
 
 

@@ -97,7 +97,7 @@ class AuditReport:
         }
 
 
-def audit(
+def audit_mechanism(
     mechanism: Mechanism,
     first: ArrayLike,
     second: ArrayLike,
@@ -156,7 +156,7 @@ def audit_laplace(
     The inputs are zero everywhere, and the same with one entry at ``alpha``: for additive noise every pair of
     adjacent inputs is alike, and this one sets zero, where floats are densest, against a rounder number. Half
     of the allowed failure probability goes to the bounds on epsilon, half to the checks of the noise. The
-    other parameters are those of :func:`audit`.
+    other parameters are those of :func:`audit_mechanism`.
     """
     alpha, epsilon = positive_number(alpha, "alpha"), positive_number(epsilon, "epsilon")
     if integer(dimension, "dimension") < 1:
@@ -171,7 +171,7 @@ def audit_laplace(
         if each.shape[1] != dimension:
             raise InputError(
                 f"The mechanism returned {each.shape[1]} numbers for {dimension}, expected noise on every "
-                "entry: use audit() for mechanisms of another shape."
+                "entry: use audit_mechanism() for mechanisms of another shape."
             )
     families = lower_bounds(outputs[0], outputs[1], failure)
     noise = [(each - point) / (alpha / epsilon) for each, point in zip(outputs, inputs, strict=True)]

@@ -90,9 +90,7 @@ class LaplaceMechanism:
         noise = ExactLaplace(size=secret.dimension, scale=self.scale)
         receipt = ledger.spend(draft)
         values = apply_sealed(secret, noise.add_to)
-        return Released(
-            values=values, labels=secret.labels, unit=secret.unit, record=receipt.record, receipt=receipt
-        )
+        return Released(values=values, labels=secret.labels, record=receipt.record, receipt=receipt)
 
     def simulate(self, secret: Sensitive, *, seed: int, purpose: str = "simulation") -> Released:
         """Add reproducible noise for research; the result is stamped ``private=False``.
@@ -111,7 +109,7 @@ class LaplaceMechanism:
         values = apply_sealed(
             secret, lambda array: array + generator.laplace(scale=self.scale, size=array.shape)
         )
-        return Released(values=values, labels=secret.labels, unit=secret.unit, record=record, receipt=None)
+        return Released(values=values, labels=secret.labels, record=record, receipt=None)
 
     def perturb_public(self, values: ArrayLike) -> FloatArray:
         """Add secure noise to public values, as audits need; this is no release and charges nothing.
@@ -128,6 +126,7 @@ class LaplaceMechanism:
             alpha=self.alpha,
             epsilon=self.epsilon,
             scale=self.scale,
+            unit=secret.unit,
             dimension=secret.dimension,
             dataset=secret.dataset,
             purpose=purpose,

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from ppsm.errors import InputError, LedgerError, PpsmError
 from ppsm.privacy import ledger_file
-from ppsm.privacy.accountant import Balance, first_balance, no_budget, price
+from ppsm.privacy.accountant import Balance, first_balance, no_budget
 from ppsm.privacy.ledger_file import NO_PREVIOUS, SCHEMA, Entry, LedgerFile
 from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number, utc_text
 from ppsm.privacy.released import Receipt, Released
@@ -79,7 +79,7 @@ class Ledger:
         """Make a new, empty ledger; an existing file is refused."""
         # The random identity keeps the hashes from being guessed by those who see only published ones.
         identity = json.dumps({"ledger": secrets.token_hex(16)})
-        genesis = Entry(1, "genesis", _ALL, 0.0, "0", "0", "0", utc_text(now()), identity, NO_PREVIOUS)
+        genesis = Entry(1, "genesis", _ALL, 0.0, "", "0", "0", "0", utc_text(now()), identity, NO_PREVIOUS)
         LedgerFile(Path(path), _TIMEOUT_S).create(genesis)
         return cls(path)
 
@@ -95,15 +95,27 @@ class Ledger:
         """Close the file; it opens again by itself when it is needed."""
         self._file.close()
 
-    def grant(self, dataset: str, *, epsilon: float, alpha: float | None = None) -> Balance:
-        """Raise the budget of a data set; its first grant fixes the alpha at which the budget is kept."""
+    def grant(
+        self, dataset: str, *, epsilon: float, alpha: float | None = None, unit: str | None = None
+    ) -> Balance:
+        """Raise the budget of a data set; its first grant fixes the distance at which the budget is kept.
+
+        Parameters
+        ----------
+        dataset
+            The data set's identifier.
+        epsilon
+            The privacy loss to allow in addition.
+        alpha, unit
+            The distance, and its unit. Needed once; later grants may leave them out and cannot change them.
+        """
         amount = Decimal(repr(positive_number(epsilon, "epsilon")))
         if alpha is not None:
             alpha = positive_number(alpha, "alpha")
         with self._file.transaction(write=True) as connection:
             head = _checked_head(connection)
-            balance = _balance(connection, dataset) or first_balance(dataset, alpha)
-            after = balance.grant(amount, alpha)
+            balance = _balance(connection, dataset) or first_balance(dataset, alpha, unit)
+            after = balance.grant(amount, alpha, unit)
             _append(connection, head, "grant", amount, after, "{}", _next_time(head))
         return after
 
@@ -129,7 +141,7 @@ class Ledger:
             balance = _balance(connection, record.dataset)
             if balance is None:
                 raise no_budget(record.dataset)
-            amount = price(record, balance.alpha)
+            amount = balance.price(record)
             after = balance.charge(amount)
             detail = json.dumps(record.to_dict(), sort_keys=True)
             entry = _append(connection, head, "spend", amount, after, detail, time)
@@ -233,6 +245,7 @@ def _append(
         kind=kind,
         dataset=after.dataset,
         alpha=after.alpha,
+        unit=after.unit,
         amount=str(amount),
         granted=str(after.granted),
         spent=str(after.spent),
@@ -248,7 +261,7 @@ def _balance(connection: sqlite3.Connection, dataset: str) -> Balance | None:
     if entry is None:
         return None
     try:
-        return Balance(entry.dataset, entry.alpha, Decimal(entry.granted), Decimal(entry.spent))
+        return Balance(entry.dataset, entry.alpha, entry.unit, Decimal(entry.granted), Decimal(entry.spent))
     except InvalidOperation:
         raise LedgerError(
             f"Entry {entry.sequence} of the ledger holds no numbers: restore a good copy."
@@ -301,7 +314,7 @@ def _budget_findings(entries: tuple[Entry, ...]) -> list[str]:
     for entry in entries:
         if entry.kind == "genesis":
             continue
-        balance = balances.get(entry.dataset, Balance(entry.dataset, entry.alpha))
+        balance = balances.get(entry.dataset, Balance(entry.dataset, entry.alpha, entry.unit))
         try:
             balance = _replayed(balance, entry)
         except (PpsmError, ValueError, ArithmeticError, KeyError, TypeError) as error:
@@ -318,10 +331,11 @@ def _budget_findings(entries: tuple[Entry, ...]) -> list[str]:
 def _replayed(balance: Balance, entry: Entry) -> Balance:
     amount = Decimal(entry.amount)
     if entry.kind == "grant":
-        return balance.grant(amount, entry.alpha)
+        return balance.grant(amount, entry.alpha, entry.unit)
     record = ReleaseRecord.from_dict(json.loads(entry.detail))
-    if record.dataset != entry.dataset or entry.alpha != balance.alpha:
-        raise InputError("its record is for another data set or alpha.")
+    budget = (balance.dataset, balance.alpha, balance.unit)
+    if (record.dataset, entry.alpha, record.unit) != budget or entry.unit != balance.unit:
+        raise InputError("its record is for another data set, alpha or unit.")
     # The exact quotient, not the map: a later OpenDP may round its bound differently.
     if Fraction(amount) < Fraction(balance.alpha) / Fraction(record.scale):
         raise InputError(f"it charges {amount}, less than the loss of its release.")

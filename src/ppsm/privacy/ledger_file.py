@@ -22,13 +22,14 @@ from ppsm.errors import InputError, LedgerError
 APPLICATION_ID = 0x7070736D  # "ppsm"
 NO_PREVIOUS = "0" * 64
 
-_COLUMNS = "sequence, kind, dataset, alpha, amount, granted, spent, time, detail, previous, hash"
+_COLUMNS = "sequence, kind, dataset, alpha, unit, amount, granted, spent, time, detail, previous, hash"
 SCHEMA = (
     """CREATE TABLE entries (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL CHECK (kind IN ('genesis', 'grant', 'spend')),
     dataset TEXT NOT NULL,
     alpha REAL NOT NULL,
+    unit TEXT NOT NULL,
     amount TEXT NOT NULL,
     granted TEXT NOT NULL,
     spent TEXT NOT NULL,
@@ -67,7 +68,7 @@ class Entry:
         The line's number, from 1 without gaps.
     kind
         ``genesis``, ``grant`` or ``spend``.
-    dataset, alpha
+    dataset, alpha, unit
         The data set and the distance at which its budget is kept.
     amount
         What this line grants or spends, as a decimal.
@@ -85,6 +86,7 @@ class Entry:
     kind: str
     dataset: str
     alpha: float
+    unit: str
     amount: str
     granted: str
     spent: str
@@ -241,7 +243,7 @@ class LedgerFile:
 def append(connection: sqlite3.Connection, entry: Entry) -> Entry:
     """Write an entry at the end of the chain and return it with its hash."""
     row = (*(getattr(entry, name) for name in Entry.__slots__[:-1]), entry.computed_hash())
-    statement = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+    statement = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
     connection.execute(statement, row)
     return Entry(*row)
 

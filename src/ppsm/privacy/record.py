@@ -43,6 +43,8 @@ class ReleaseRecord:
         The privacy loss claimed for two data sets that are adjacent at ``alpha``.
     scale
         The scale of the noise on every entry; at least ``alpha / epsilon``.
+    unit
+        The unit of the data, and so of ``alpha`` and ``scale``.
     dimension
         The number of entries.
     dataset
@@ -61,6 +63,7 @@ class ReleaseRecord:
     alpha: float
     epsilon: float
     scale: float
+    unit: str
     dimension: int
     dataset: str
     purpose: str
@@ -80,6 +83,7 @@ class ReleaseRecord:
         if self.dimension < 1:
             raise InputError(f"dimension is {self.dimension}, expected at least one entry: pass data.")
         dataset_id(self.dataset)
+        one_line(self.unit, "unit")
         one_line(self.purpose, "purpose")
         if self.time.utcoffset() is None:
             raise InputError("time has no time zone, expected UTC: pass datetime.now(UTC).")
@@ -102,6 +106,7 @@ class ReleaseRecord:
             "alpha": self.alpha,
             "epsilon": self.epsilon,
             "scale": self.scale,
+            "unit": self.unit,
             "adjacency": str(self.adjacency),
             "dimension": self.dimension,
             "dataset": self.dataset,
@@ -120,6 +125,7 @@ class ReleaseRecord:
                 alpha=fields["alpha"],
                 epsilon=fields["epsilon"],
                 scale=fields["scale"],
+                unit=fields["unit"],
                 adjacency=Adjacency(fields["adjacency"]),
                 dimension=integer(fields["dimension"], "dimension"),
                 dataset=fields["dataset"],

@@ -64,7 +64,7 @@ class Released:
     ----------
     values
         The noisy values, read-only.
-    labels, unit
+    labels
         As in the secret.
     record
         How the values came about.
@@ -76,7 +76,6 @@ class Released:
 
     values: FloatArray
     labels: tuple[str, ...]
-    unit: str
     record: ReleaseRecord
     receipt: Receipt | None
     steps: tuple[str, ...] = ()
@@ -93,7 +92,6 @@ class Released:
         )
         for step in self.steps:
             one_line(step, "step")
-        one_line(self.unit, "unit")
         if (self.receipt is None) == self.private:
             raise PrivacyError(
                 f"A release with private={self.private} was given {'no' if self.private else 'a'} ledger "
@@ -104,6 +102,11 @@ class Released:
             raise PrivacyError(
                 "The ledger receipt is for another release: keep every receipt with its own values."
             )
+
+    @property
+    def unit(self) -> str:
+        """The unit of every entry."""
+        return self.record.unit
 
     @property
     def private(self) -> bool:
@@ -129,7 +132,6 @@ class Released:
         if not self.private:
             content["notice"] = _NOT_PRIVATE
         content |= {
-            "unit": self.unit,
             "labels": list(self.labels),
             "values": self.values.tolist(),
             "steps": list(self.steps),
@@ -147,7 +149,6 @@ class Released:
             return cls(
                 values=content["values"],
                 labels=tuple(content["labels"]),
-                unit=content["unit"],
                 record=record,
                 receipt=_receipt(content["receipt"], record),
                 steps=tuple(content["steps"]),
