@@ -67,6 +67,14 @@ def _rich_print(secret: Sensitive) -> str:
     return console.export_text()
 
 
+def _matched(secret: Any) -> str:
+    match secret:
+        case [first, *_]:
+            return repr(first)
+        case _:
+            return "no sequence"
+
+
 def _public_attributes(secret: Sensitive) -> str:
     return repr(inspect.getmembers(secret))
 
@@ -87,6 +95,11 @@ REFUSED: dict[str, Callable[[Any], object]] = {
     "pydantic model": _pydantic_model,
     "numpy array": np.array,
     "numpy asarray float": lambda s: np.asarray(s, dtype=float),
+    "numpy array of a list": lambda s: np.array([s]),
+    "numpy stack": lambda s: np.stack([s, s]),
+    "numpy mean": np.mean,
+    "tolist": lambda s: s.tolist(),
+    "printing the entries": lambda s: print(*s),  # noqa: T201
     "numpy ufunc": lambda s: np.add(s, 1.0),
     "numpy sum": np.sum,
     "array plus secret": lambda s: np.zeros(3) + s,
@@ -133,7 +146,9 @@ SHOWN: dict[str, Callable[[Any], str]] = {
     "pydantic json fallback": lambda s: pydantic.TypeAdapter(Any).dump_json(s, fallback=str).decode(),
     "inspect": _public_attributes,
     "dir": lambda s: repr(dir(s)),
-    "numpy object repr": lambda s: repr(np.array([None])) + repr(s._vault),
+    "data frame": lambda s: repr(pd.DataFrame({"demand": [s]})),
+    "vault": lambda s: repr(s._vault),
+    "pattern": _matched,
     "weak reference": lambda s: repr(weakref.ref(s)),
     "referents": lambda s: repr(gc.get_referents(s)),
     "vault without the key": lambda s: repr(s._vault(object())),

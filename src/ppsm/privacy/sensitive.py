@@ -148,7 +148,7 @@ class Sensitive:
         __reversed__ = _refusal("iterate over")
         __contains__ = _refusal("search")
         __getitem__ = _refusal("index")
-        __array__ = _refusal("convert to numpy")
+        __array__ = _refusal("make an array of")
         __array_ufunc__ = _refusal("compute with")
         __array_function__ = _refusal("compute with")
         __add__ = __radd__ = _refusal("compute with")
