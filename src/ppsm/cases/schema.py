@@ -96,18 +96,20 @@ class Case:
 
 def builtin_cases() -> tuple[str, ...]:
     """Return the names of the cases that come with the package."""
-    return tuple(sorted(entry.name for entry in _data().iterdir() if (entry / "case.toml").is_file()))
+    data = builtin_directory("")
+    return tuple(sorted(entry.name for entry in data.iterdir() if (entry / "case.toml").is_file()))
 
 
-def _data() -> Path:
-    return Path(str(resources.files("ppsm.cases"))) / "data"
+def builtin_directory(name: str) -> Path:
+    """Return where the tables of a built-in case are."""
+    return Path(str(resources.files("ppsm.cases"))) / "data" / name
 
 
 def load_case(name_or_dir: str | Path) -> Case:
     """Load a built-in case by name, or a case directory by path, and check it."""
     directory = Path(name_or_dir)
     if str(name_or_dir) in builtin_cases():
-        directory = _data() / str(name_or_dir)
+        directory = builtin_directory(str(name_or_dir))
     elif not directory.is_dir():
         raise InputError(
             f"there is no case '{name_or_dir}': it is neither built in ({', '.join(builtin_cases())}) "
