@@ -22,7 +22,7 @@ from ppsm.cases.schema import Case
 POWER_FILE, GAS_FILE, LINK_FILE = "EP36.m", "northeast.m", "northeast-case36.json"
 
 # The paper's demand at +130 % peaks at 98.31e2 MWh; the largest published delivery is 1.3926 per unit.
-MWH_PER_FLOW_UNIT = 3069.0
+MWH_PER_FLOW_UNIT = 3069.33
 
 # The gas price at which the most stressed cell clears; the burn behind the flow directions is taken there.
 STRESSED_PRICE_USD_PER_MMBTU = 7.5
