@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from ppsm.cli.case import app as case_app
 from ppsm.errors import PpsmError
 
 app = typer.Typer(
@@ -13,6 +14,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(case_app, name="case")
 
 
 def main() -> None:

@@ -89,9 +89,13 @@ class Assumptions:
     bid_block_shares: tuple[float, ...] = (0.55, 0.15, 0.15, 0.15)
     # Each fleet's thresholds and each supplier's prices are shifted by up to so much, so that no two tie.
     spread: float = 0.03
-    # Blocks of each supplier: prices ($/MMBtu), and the size of a block in per-unit flow.
+    # Blocks of each supplier: prices ($/MMBtu), and the size of a block in per-unit flow. None: the published
+    # receipts times the factor, in equal blocks.
     supply_prices_usd_per_mmbtu: tuple[float, ...] = (3.0, 3.6, 4.4, 5.6, 7.5, 11.0)
-    supply_block_flow_units: float = 0.28
+    supply_block_flow_units: float | None = None
+    supply_factor: float = 1.0
+    # Flow directions are found at the highest stress and the burn that this gas price lets plants have.
+    direction_price_usd_per_mmbtu: float = 5.0
     # Contracted maximum daily quantity: demand at the highest stress with a margin, in round numbers.
     mdq_margin: float = 1.25
     mdq_step_mwh: float = 50.0

@@ -66,10 +66,10 @@ def with_flow_directions(case: Case, withdrawal_mwh: FloatArray) -> Case:
             _add_stations(model, kind, rows, way, (psi_up, psi_down))
     model.add_constraints(net_inflow == xr.DataArray(withdrawal_mwh, coords=[junctions]), name="balance")
     model.add_objective(cost)
-    return _directed(case, model, _minimised(model))
+    return _directed(case, model, _minimised(model, float(withdrawal_mwh.sum())))
 
 
-def _minimised(model: Any) -> FloatArray:
+def _minimised(model: Any, demand_mwh: float) -> FloatArray:
     """Return the optimal columns of the model's matrices (HiGHS directly: linopy's own call prints)."""
     matrices = model.matrices
     columns = matrices.A.tocsc()
@@ -91,7 +91,10 @@ def _minimised(model: Any) -> FloatArray:
     status = solver.getModelStatus()
     if status != highspy.HighsModelStatus.kOptimal:
         found = solver.modelStatusToString(status).lower()
-        raise InputError(f"no flow directions serve these withdrawals ({found}); lower demand or add supply.")
+        raise InputError(
+            f"no flow directions serve a demand and burn of {demand_mwh:.0f} MWh ({found}); add supply, or "
+            "lower the demand or the share of the plants' gas."
+        )
     return np.array(solver.getSolution().col_value)
 
 

@@ -1,9 +1,11 @@
 """Published gas network -> junctions, pipes, stations, supply bids and deliveries of a case."""
 
 import math
+from collections.abc import Sequence
 
 from ppsm.cases.calibration.assumptions import Assumptions, spread_factor
 from ppsm.cases.entities import MWH_PER_MMBTU, Compressor, Delivery, Junction, Pipe, Regulator, SupplyBid
+from ppsm.cases.links import GasLink
 from ppsm.cases.matgas import GasNetwork
 
 _PA_PER_BAR = 1e5
@@ -108,38 +110,53 @@ def regulators(network: GasNetwork, assumptions: Assumptions) -> tuple[Regulator
 
 
 def supplies(network: GasNetwork, assumptions: Assumptions) -> tuple[SupplyBid, ...]:
-    """Return the bid blocks of each junction with receipts.
-
-    A published fixed receipt is gas that flows in any case: it is added to the first, cheapest block.
-    """
-    scale = mwh_per_kg_per_s(network, assumptions)
-    places = list(dict.fromkeys(row.junction for row in network.receipts))
-    block_mwh = assumptions.supply_block_flow_units * network.base_flow_kg_per_s * scale
-    rows = []
+    """Return the bid blocks of each junction with receipts."""
+    places = dict.fromkeys(row.junction for row in network.receipts)
+    rows: list[SupplyBid] = []
     for index, place in enumerate(places):
-        fixed = [row for row in network.receipts if row.junction == place and not row.dispatchable]
-        fixed_mwh = sum(row.flow_nominal_kg_per_s for row in fixed) * scale
         shift = spread_factor(index, assumptions.spread)
-        for number, price in enumerate(assumptions.supply_prices_usd_per_mmbtu, start=1):
-            rows.append(
-                SupplyBid(
-                    supply=f"s{place}",
-                    junction=place,
-                    block=number,
-                    size_mwh=round(block_mwh + (fixed_mwh if number == 1 else 0.0), 2),
-                    price_usd_per_mwh=round(price * shift / MWH_PER_MMBTU, 3),
-                )
+        prices = [price * shift / MWH_PER_MMBTU for price in assumptions.supply_prices_usd_per_mmbtu]
+        sizes = _block_sizes_mwh(network, place, len(prices), assumptions)
+        offered = [(size, price) for size, price in zip(sizes, prices, strict=True) if size > 0]
+        rows += [
+            SupplyBid(
+                supply=f"s{place}",
+                junction=place,
+                block=number,
+                size_mwh=size,
+                price_usd_per_mwh=round(price, 3),
             )
+            for number, (size, price) in enumerate(offered, start=1)
+        ]
     return tuple(rows)
 
 
-def deliveries(network: GasNetwork, assumptions: Assumptions) -> tuple[Delivery, ...]:
-    """Return the fixed deliveries as sensitive demand; dispatchable ones are power plants."""
+def _block_sizes_mwh(network: GasNetwork, place: str, count: int, assumptions: Assumptions) -> list[float]:
+    """Return the sizes of a junction's blocks.
+
+    With a chosen block size, a published fixed receipt is gas that flows in any case: it is added to the
+    first, cheapest block.
+    """
+    scale = mwh_per_kg_per_s(network, assumptions)
+    here = [row for row in network.receipts if row.junction == place]
+    if assumptions.supply_block_flow_units is None:
+        total = sum(row.flow_max_kg_per_s for row in here) * scale * assumptions.supply_factor
+        return [round(total / count, 2)] * count
+    block = assumptions.supply_block_flow_units * network.base_flow_kg_per_s * scale
+    fixed = sum(row.flow_nominal_kg_per_s for row in here if not row.dispatchable) * scale
+    return [round(block + fixed, 2)] + [round(block, 2)] * (count - 1)
+
+
+def deliveries(
+    network: GasNetwork, links: Sequence[GasLink], assumptions: Assumptions
+) -> tuple[Delivery, ...]:
+    """Return the fixed deliveries as sensitive demand; those that links name are power plants."""
     scale = mwh_per_kg_per_s(network, assumptions)
     highest = 1.0 + max(assumptions.gas_stress)
+    plants = {link.delivery for link in links}
     rows = []
     for row in network.deliveries:
-        if row.dispatchable:
+        if row.dispatchable or row.id in plants:
             continue
         base_mwh = round(row.flow_nominal_kg_per_s * scale, 3)
         step = assumptions.mdq_step_mwh

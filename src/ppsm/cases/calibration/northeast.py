@@ -10,10 +10,6 @@ from pathlib import Path
 
 from ppsm.cases.calibration.assumptions import Assumptions
 from ppsm.cases.calibration.build import build_case
-from ppsm.cases.calibration.directions import with_flow_directions
-from ppsm.cases.calibration.dispatch import approximate_dispatch
-from ppsm.cases.calibration.withdrawals import withdrawals_mwh
-from ppsm.cases.checks import check_case
 from ppsm.cases.links import read_links
 from ppsm.cases.matgas import read_matgas
 from ppsm.cases.matpower import read_matpower
@@ -23,9 +19,6 @@ POWER_FILE, GAS_FILE, LINK_FILE = "EP36.m", "northeast.m", "northeast-case36.jso
 
 # The paper's demand at +130 % peaks at 98.31e2 MWh; the largest published delivery is 1.3926 per unit.
 MWH_PER_FLOW_UNIT = 3069.33
-
-# The gas price at which the most stressed cell clears; the burn behind the flow directions is taken there.
-STRESSED_PRICE_USD_PER_MMBTU = 7.5
 
 NORTHEAST = Assumptions(
     name="northeast",
@@ -44,6 +37,11 @@ NORTHEAST = Assumptions(
     unit_size_mw=600.0,
     # Loads rise by up to 60 % and plants are fleets; at 3 times the ratings one bus cannot be served.
     line_rating_factor=4.0,
+    # 12 receipts x 6 blocks x 0.28 are 20.2 per unit for at most 16.3 of demand and burn: enough everywhere,
+    # and the fifth block is reached in the stressed ones.
+    supply_block_flow_units=0.28,
+    # where the most stressed cell clears
+    direction_price_usd_per_mmbtu=7.5,
     # Half a bar of daily pressure swing: small noise at a dead end is taken up, large noise is not.
     pack_swing_bar=0.5,
     # The paper's stress factors: 6 x 7 cells of 30 repetitions are its 1260 instances.
@@ -54,17 +52,9 @@ NORTHEAST = Assumptions(
 
 def northeast_case(published: Path, assumptions: Assumptions = NORTHEAST) -> Case:
     """Build and check the case from the directory with the published files."""
-    case = build_case(
+    return build_case(
         read_matpower(published / POWER_FILE),
         read_matgas(published / GAS_FILE),
         read_links(published / LINK_FILE),
         assumptions,
     )
-    stressed = withdrawals_mwh(
-        case,
-        case.demand_mwh(max(case.gas_stress)),
-        approximate_dispatch(case, max(case.power_stress), STRESSED_PRICE_USD_PER_MMBTU).burn_mwh,
-    )
-    directed = with_flow_directions(case, stressed)
-    check_case(directed)
-    return directed
