@@ -124,7 +124,9 @@ def parse_matlab(text: str, path: Path) -> MatlabFile:
     result = MatlabFile(path, {})
     _Parser(text, result).run()
     if not result.fields:
-        result.error(1, "no assignment like 'mpc.bus = [...]' was found; expected a MATPOWER or matgas file.")
+        raise result.error(
+            1, "no assignment like 'mpc.bus = [...]' was found; expected a MATPOWER or matgas file."
+        )
     return result
 
 
