@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from ppsm.errors import InputError
 ASSUMPTIONS = Assumptions(mwh_per_flow_unit=1000.0, gas_share=0.1, gas_stress=(0.0, 1.0), pack_swing_bar=1.0)
 
 
+@cache
 def sample_case(assumptions: Assumptions = ASSUMPTIONS) -> Case:
     return build_case(parse_matpower(POWER), parse_matgas(GAS_PER_UNIT), parse_links(LINKS), assumptions)
 

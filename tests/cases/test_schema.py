@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from ppsm.cases.schema import TABLES, Case, builtin_cases, builtin_directory, load_case, save_case
+from ppsm.cases.tables import columns_of
 from ppsm.errors import FileFormatError, InputError
 
 
@@ -160,7 +161,7 @@ def test_settings(copy: Path, old: str, new: str, part: str) -> None:
 def test_an_empty_table_is_named(copy: Path) -> None:
     (copy / "pipes.csv").write_text("", encoding="utf-8")
     assert error_of(copy).startswith("pipes.csv is empty")
-    edit(copy, "pipes.csv", "", ",".join(TABLES["pipes"].__dataclass_fields__) + "\n")
+    edit(copy, "pipes.csv", "", ",".join(columns_of(TABLES["pipes"])) + "\n")
     assert "island" in error_of(copy)
 
 

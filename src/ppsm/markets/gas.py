@@ -83,7 +83,7 @@ def build_gas_market(case: Case, *, tangents: int = TANGENTS) -> GasMarket:
             flow, incidence = _add_flows(model, kind, rows, junctions)
             net_inflow = net_inflow + _at_junction(flow, incidence, kind)
     if case.pipes:
-        _add_weymouth(model, case.pipes, squared_pressure, junctions, tangents)
+        _add_weymouth(model, case, squared_pressure, tangents)
     _add_stations(model, "compressor", case.compressors, squared_pressure)
     _add_stations(model, "regulator", case.regulators, squared_pressure)
     net_inflow = _with_line_pack(model, case, junctions, net_inflow)
@@ -137,12 +137,13 @@ def _at_junction(variable: Any, incidence: xr.DataArray, dimension: str) -> Any:
     return (variable * incidence).sum(dimension)
 
 
-def _largest_flow_mwh(pipes: Sequence[Pipe], pressures: dict[str, tuple[float, float]]) -> FloatArray:
+def largest_flow_mwh(case: Case) -> FloatArray:
     """Return the flow of each pipe at the largest pressure difference its ends allow."""
+    bounds = {row.junction: (row.pressure_min_bar, row.pressure_max_bar) for row in case.junctions}
     flows = []
-    for pipe in pipes:
+    for pipe in case.pipes:
         up, down = upstream_downstream(pipe)
-        drop_bar2 = max(pressures[up][1] ** 2 - pressures[down][0] ** 2, 0.0)
+        drop_bar2 = max(bounds[up][1] ** 2 - bounds[down][0] ** 2, 0.0)
         flows.append(pipe.weymouth_mwh_per_bar * np.sqrt(drop_bar2))
     return np.array(flows)
 
@@ -157,33 +158,26 @@ def tangent_points(largest_mwh: FloatArray, tangents: int) -> FloatArray:
     return np.outer(largest_mwh, np.linspace(0.0, 1.0, tangents) ** 2)
 
 
-def _add_weymouth(model: Any, pipes: Sequence[Pipe], psi: Any, junctions: pd.Index, tangents: int) -> None:
+def _add_weymouth(model: Any, case: Case, psi: Any, tangents: int) -> None:
     """Add the tangents ``2 f_k flow - f_k**2 <= k**2 (psi_up - psi_down)`` of each pipe, at flows f_k.
 
     Each is divided by ``2 f_k`` so that the row is in MWh and coefficients stay near 1.
     """
-    lower = model.variables["squared_pressure_bar2"].lower.to_numpy()
-    upper = model.variables["squared_pressure_bar2"].upper.to_numpy()
-    pressures = {
-        name: (float(np.sqrt(least)), float(np.sqrt(most)))
-        for name, least, most in zip(junctions, lower, upper, strict=True)
-    }
-    names = pd.Index([pipe.pipe for pipe in pipes], name="pipe")
-    drop = _drop(psi, pipes, names)
-    points = tangent_points(_largest_flow_mwh(pipes, pressures), tangents)
-    factor = np.array([pipe.weymouth_mwh_per_bar**2 for pipe in pipes])
-    model.add_constraints(drop >= 0, name="weymouth_0")
+    names = pd.Index([pipe.pipe for pipe in case.pipes], name="pipe")
+    drop = _drop(psi, case.pipes, names)
     flow = model.variables["pipe_flow_mwh"]
+    largest = largest_flow_mwh(case)
+    points = tangent_points(largest, tangents)
+    factor = np.array([pipe.weymouth_mwh_per_bar**2 for pipe in case.pipes])
+    model.add_constraints(drop >= 0, name="weymouth_0")
+    usable = xr.DataArray(largest > 0, coords=[names])
     for number in range(1, tangents):
-        at = points[:, number]
-        usable = xr.DataArray(at > 0, coords=[names])  # a pipe between equal fixed pressures carries nothing
-        safe = np.where(at > 0, at, 1.0)
-        slope = xr.DataArray(factor / (2 * safe), coords=[names])
-        model.add_constraints(
-            flow - slope * drop <= xr.DataArray(safe / 2, coords=[names]),
-            name=f"weymouth_{number}",
-            mask=usable,
-        )
+        at = np.where(largest > 0, points[:, number], 1.0)
+        slope = xr.DataArray(factor / (2 * at), coords=[names])
+        half = xr.DataArray(at / 2, coords=[names])
+        model.add_constraints(flow - slope * drop <= half, name=f"weymouth_{number}", mask=usable)
+    if not usable.all():  # pressures that allow no drop allow no flow
+        model.add_constraints(1.0 * flow <= 0, name="weymouth_none", mask=~usable)
 
 
 def _drop(psi: Any, rows: Sequence[Any], names: pd.Index) -> Any:
@@ -284,10 +278,9 @@ def weymouth_error(market: GasMarket, solution: ArrayLike) -> WeymouthError:
     for pipe in pipes:
         up, down = (by_name[f"squared_pressure_bar2[{end}]"] for end in upstream_downstream(pipe))
         drops.append(max(up - down, 0.0))
-    pressures = {row.junction: (row.pressure_min_bar, row.pressure_max_bar) for row in market.case.junctions}
     return WeymouthError(
         pipes=tuple(pipe.pipe for pipe in pipes),
         flow_mwh=np.array([by_name[f"pipe_flow_mwh[{pipe.pipe}]"] for pipe in pipes]),
         true_mwh=np.array([pipe.weymouth_mwh_per_bar for pipe in pipes]) * np.sqrt(drops),
-        largest_mwh=_largest_flow_mwh(pipes, pressures),
+        largest_mwh=largest_flow_mwh(market.case),
     )
