@@ -15,8 +15,9 @@ from ppsm.cases.calibration.dispatch import approximate_dispatch
 from ppsm.cases.calibration.withdrawals import withdrawals_mwh
 from ppsm.cases.entities import MWH_PER_MMBTU, Compressor, Junction, Regulator
 from ppsm.errors import InputError, ModelError
-from ppsm.markets.gas import GasMarket, build_gas_market, tangent_points, weymouth_error
+from ppsm.markets.gas import GasMarket, build_gas_market, tangent_points
 from ppsm.markets.matrices import linear_program
+from ppsm.markets.weymouth import fitted_pressures, weymouth_error
 
 TWO_NODE = load_case("two_node")
 
@@ -158,6 +159,24 @@ def test_the_reported_error_is_the_distance_to_the_true_equation() -> None:
     assert error.largest_mwh[0] == pytest.approx(1190.588, abs=1e-3)
     assert error.overshoot[0] <= 1 / (2 * 2**2)
     assert error.overshoot[0] * error.throttled_mwh[0] == 0
+
+
+def test_fitted_pressures_by_hand() -> None:
+    # k = 45 MWh/bar: 900 MWh need a drop of 400 bar2, 1800 all of the 1600 there are, 1845 another 81
+    for flow, missing in ((900.0, 0.0), (1800.0, 0.0), (1845.0, 81.0)):
+        fitted = fitted_pressures(TWO_NODE, [flow])
+        np.testing.assert_allclose(fitted.missing_bar2, [missing], atol=1e-6)
+        np.testing.assert_allclose(fitted.throttled_bar2, [0], atol=1e-6)
+        up, down = fitted.squared_pressure_bar2
+        assert up - down == pytest.approx((flow / 45) ** 2 - missing)
+
+
+def test_a_loop_that_does_not_close_has_to_be_throttled() -> None:
+    # two equal pipes side by side with 900 and 450 MWh: drops of 400 and 100 bar2 between the same ends
+    twin = replace(TWO_NODE.pipes[0], pipe="twin")
+    fitted = fitted_pressures(replace(TWO_NODE, pipes=(TWO_NODE.pipes[0], twin)), [900.0, 450.0])
+    np.testing.assert_allclose(fitted.missing_bar2, [0, 0], atol=1e-6)
+    np.testing.assert_allclose(fitted.throttled_bar2, [0, 300], atol=1e-6)
 
 
 def test_more_tangents_never_make_gas_cheaper() -> None:
