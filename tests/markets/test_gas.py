@@ -233,6 +233,8 @@ def test_what_cannot_be_built_is_named() -> None:
         build_gas_market(TWO_NODE).withdrawal_mwh([1, 2])
     with pytest.raises(InputError, match="the burn"):
         build_gas_market(TWO_NODE).withdrawal_mwh([1], [np.nan])
+    with pytest.raises(InputError, match="the burn"):
+        build_gas_market(TWO_NODE).withdrawal_mwh([1], [1, 2, 3])
 
 
 def test_only_minimising_linear_programs_have_matrices() -> None:

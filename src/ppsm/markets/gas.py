@@ -60,7 +60,8 @@ class GasMarket:
         """
         demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
         links = len(self.case.links)
-        burn = frozen_vector(np.broadcast_to(np.asarray(burn_mwh), (links,)), links, "the burn")
+        every = np.full(links, burn_mwh) if np.ndim(burn_mwh) == 0 else burn_mwh
+        burn = frozen_vector(every, links, "the burn")
         total: FloatArray = self.demand_to_balance @ demand + self.burn_to_balance @ burn
         return total
 
@@ -167,15 +168,14 @@ def _add_weymouth(model: Any, case: Case, psi: Any, tangents: int) -> None:
     drop = _drop(psi, case.pipes, names)
     flow = model.variables["pipe_flow_mwh"]
     largest = largest_flow_mwh(case)
-    points = tangent_points(largest, tangents)
-    factor = np.array([pipe.weymouth_mwh_per_bar**2 for pipe in case.pipes])
-    model.add_constraints(drop >= 0, name="weymouth_0")
     usable = xr.DataArray(largest > 0, coords=[names])
-    for number in range(1, tangents):
-        at = np.where(largest > 0, points[:, number], 1.0)
-        slope = xr.DataArray(factor / (2 * at), coords=[names])
-        half = xr.DataArray(at / 2, coords=[names])
-        model.add_constraints(flow - slope * drop <= half, name=f"weymouth_{number}", mask=usable)
+    touched: list[Any] = [names, pd.Index(range(1, tangents), name="tangent")]
+    at = np.where(largest[:, None] > 0, tangent_points(largest, tangents)[:, 1:], 1.0)
+    factor = np.array([[pipe.weymouth_mwh_per_bar**2] for pipe in case.pipes])
+    slope = xr.DataArray(factor / (2 * at), coords=touched)
+    half = xr.DataArray(at / 2, coords=touched)
+    model.add_constraints(drop >= 0, name="pressure_falls")  # the tangent at zero flow
+    model.add_constraints(flow - slope * drop <= half, name="weymouth", mask=usable)
     if not usable.all():  # pressures that allow no drop allow no flow
         model.add_constraints(1.0 * flow <= 0, name="weymouth_none", mask=~usable)
 
