@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ppsm.cases.tables import fail
+from ppsm.cases.entities import TABLES
+from ppsm.cases.tables import check_values, fail
 from ppsm.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -19,8 +20,13 @@ if TYPE_CHECKING:
 _TOLERANCE_MW = 1e-6
 
 
-def check_case(case: Case) -> None:
-    """Raise an error for the first thing that is wrong with a case."""
+def check_case(case: Case, *, directed: bool = True) -> None:
+    """Raise an error for the first thing that is wrong with a case.
+
+    With ``directed`` false the flow directions are not looked at: they may still have to be found.
+    """
+    for table, kind in TABLES.items():
+        check_values(f"{table}.csv", kind, getattr(case, table))
     _check_not_empty(case)
     _check_ids(case)
     _check_references(case)
@@ -32,6 +38,8 @@ def check_case(case: Case) -> None:
     _check_load_shape(case)
     _check_power_network(case)
     _check_gas_network(case)
+    if directed:
+        _check_flow_directions(case)
 
 
 def _check_not_empty(case: Case) -> None:
@@ -253,7 +261,11 @@ def _check_gas_network(case: Case) -> None:
                 f"junction '{junction.junction}' is on an island of {len(island)} that {supply} and no "
                 f"pipe to junction '{case.junctions[0].junction}'; connect it or remove it.",
             )
-    downstream = _reached(edges, supplied)
+
+
+def _check_flow_directions(case: Case) -> None:
+    edges = [_directed(row) for row in (*case.pipes, *case.compressors, *case.regulators)]
+    downstream = _reached(edges, {bid.junction for bid in case.supplies})
     for index, delivery in enumerate(case.deliveries):
         if delivery.base_mwh > 0 and delivery.junction not in downstream:
             fail(

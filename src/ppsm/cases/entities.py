@@ -161,3 +161,20 @@ class LoadHour:
 
     hour: int = whole(0, 167)
     load_factor: float = number(0, 10)
+
+
+# Table name -> kind of row; the file is the name with ".csv".
+TABLES: dict[str, type] = {
+    "buses": Bus,
+    "lines": Line,
+    "fleets": Fleet,
+    "bids": Bid,
+    "junctions": Junction,
+    "pipes": Pipe,
+    "compressors": Compressor,
+    "regulators": Regulator,
+    "supplies": SupplyBid,
+    "deliveries": Delivery,
+    "links": Link,
+    "load_shape": LoadHour,
+}
