@@ -168,3 +168,10 @@ def test_an_empty_table_is_named(copy: Path) -> None:
 
 def test_every_table_is_a_field_of_the_case() -> None:
     assert set(TABLES) <= set(Case.__dataclass_fields__)
+
+
+def test_the_published_networks_keep_their_notice() -> None:
+    text = (builtin_directory("northeast") / "SOURCE.md").read_text(encoding="utf-8")
+    assert "Copyright (c) 2016, Triad National Security, LLC" in text
+    assert "THIS SOFTWARE IS PROVIDED BY TRIAD NATIONAL SECURITY, LLC AND CONTRIBUTORS" in text
+    assert "These tables are modified" in text

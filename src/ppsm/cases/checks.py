@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ppsm.cases.entities import TABLES
+from ppsm.cases.entities import TABLES, Compressor, Pipe, Regulator, upstream_downstream
 from ppsm.cases.tables import check_values, fail
 from ppsm.errors import FileFormatError
 
@@ -242,13 +242,13 @@ def _check_power_network(case: Case) -> None:
         )
 
 
-def _directed(row: Any) -> tuple[str, str]:
-    ends = (row.from_junction, row.to_junction)
-    return ends if row.flow_direction == "forward" else ends[::-1]
+def _flow_edges(case: Case) -> list[tuple[str, str]]:
+    rows: tuple[Pipe | Compressor | Regulator, ...] = (*case.pipes, *case.compressors, *case.regulators)
+    return [upstream_downstream(row) for row in rows]
 
 
 def _check_gas_network(case: Case) -> None:
-    edges = [_directed(row) for row in (*case.pipes, *case.compressors, *case.regulators)]
+    edges = _flow_edges(case)
     supplied = {bid.junction for bid in case.supplies}
     anywhere = _reached(_both_ways(edges), [case.junctions[0].junction])
     for index, junction in enumerate(case.junctions):
@@ -264,8 +264,7 @@ def _check_gas_network(case: Case) -> None:
 
 
 def _check_flow_directions(case: Case) -> None:
-    edges = [_directed(row) for row in (*case.pipes, *case.compressors, *case.regulators)]
-    downstream = _reached(edges, {bid.junction for bid in case.supplies})
+    downstream = _reached(_flow_edges(case), {bid.junction for bid in case.supplies})
     for index, delivery in enumerate(case.deliveries):
         if delivery.base_mwh > 0 and delivery.junction not in downstream:
             fail(

@@ -119,6 +119,13 @@ class Regulator:
     capacity_mwh: float = number(0, 1e8, blank=inf)
 
 
+def upstream_downstream(row: Pipe | Compressor | Regulator) -> tuple[str, str]:
+    """Return the junctions that gas leaves and enters through a component."""
+    if row.flow_direction == "forward":
+        return row.from_junction, row.to_junction
+    return row.to_junction, row.from_junction
+
+
 @dataclass(frozen=True)
 class SupplyBid:
     """One block of a gas supplier's daily bid."""
