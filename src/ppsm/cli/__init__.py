@@ -6,11 +6,13 @@ failed; 4 a release was refused; 5 an audit failed; 130 interrupted.
 
 import sys
 
-from ppsm.cli import audit, bilevel, demo, ledger
+from ppsm.cli import audit, bilevel, case, demo, ledger
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.errors import PpsmError
 
-__all__ = ["app", "audit", "bilevel", "demo", "ledger", "main"]
+__all__ = ["app", "audit", "bilevel", "case", "demo", "ledger", "main"]
+
+app.add_typer(case.app, name="case")
 
 
 def main() -> None:
