@@ -99,8 +99,8 @@ def cost_of_privacy(
     """
     if program.response_matrix.nnz or program.response_cost.any() or program.price_cost.any():
         raise ModelError(
-            "the leader's problem contains the follower's answer, or its objective the prices; the bound is for "
-            "leaders that see prices in their constraints only."
+            "the leader's problem contains the follower's answer, or its objective the prices; the bound is "
+            "for leaders that see prices in their constraints only."
         )
     rows = program.follower.shape[0]
     centre = frozen_vector(prices, rows, "the prices", names=program.follower.row_names)
