@@ -226,6 +226,26 @@ class BilevelProgram:
         )
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """A different label for every variable of both levels: its name, with its level where both use it."""
+        leader, follower = self.variable_names, self.follower.column_names
+        return _told_apart(leader, follower)
+
+    @property
+    def row_labels(self) -> tuple[str, ...]:
+        """A different label for every row of both levels, the leader's first."""
+        return _told_apart(self.leader_row_names, self.follower.row_names)
+
+    @property
     def leader_sees_prices(self) -> bool:
         """Whether any price has a coefficient in the leader's objective or constraints."""
         return bool(self.price_matrix.nnz or np.any(self.price_cost))
+
+
+def _told_apart(leader: tuple[str, ...], follower: tuple[str, ...]) -> tuple[str, ...]:
+    shared = set(leader) & set(follower)
+
+    def label(name: str, level: str) -> str:
+        return f"{level} {name}" if name in shared else name
+
+    return (*(label(name, "leader") for name in leader), *(label(name, "follower") for name in follower))

@@ -21,7 +21,8 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray
-from ppsm.bilevel.solve import BilevelSolution, Method, solve_bilevel
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.solve import solve_bilevel
 from ppsm.errors import InputError, ModelError
 from ppsm.game.follower import Follower
 from ppsm.game.layout import Layout

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ppsm.bilevel.exchange import read_bilevel
-from ppsm.bilevel.solve import BilevelSolution, Method, solve_bilevel
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.solve import solve_bilevel
 from ppsm.cli.app import EXIT_NO_ANSWER, app
 
 
