@@ -15,6 +15,9 @@ BoolArray = NDArray[np.bool_]
 SparseMatrix = sp.csr_array[Any]
 
 INFINITY = float("inf")
+# What the solvers take for infinite (bounds) and refuse (coefficients).
+INFINITE_FROM = 1e20
+LARGEST_COEFFICIENT = 1e15
 
 
 def frozen_vector(
@@ -24,12 +27,7 @@ def frozen_vector(
 
     Infinite entries are refused unless ``infinite`` is set; NaN always is.
     """
-    try:
-        vector = np.array(values, dtype=np.float64, ndmin=1)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{what} must be numbers; found {type(values).__name__} with other content."
-        ) from None
+    vector = np.array(as_numbers(values, what), ndmin=1)
     if vector.shape != (length,):
         raise InputError(
             f"{what} has shape {vector.shape}, expected ({length},): pass one number for each entry."
@@ -46,12 +44,33 @@ def frozen_vector(
     return vector
 
 
+def as_numbers(values: ArrayLike, what: str) -> FloatArray:
+    """Return a float array of any shape, or say that these are not numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{what} must be numbers; found {type(values).__name__} with other content."
+        ) from None
+
+
+def row_count(matrix: Any, what: str) -> int:
+    """How many rows something matrix-like has, before its content is looked at."""
+    shape = np.shape(matrix) if hasattr(matrix, "shape") or isinstance(matrix, Sequence) else ()
+    if not shape:
+        raise InputError(f"{what} is a {type(matrix).__name__}; expected a matrix, dense or sparse.")
+    return int(shape[0])
+
+
 def frozen_matrix(matrix: Any, shape: tuple[int, int], what: str) -> SparseMatrix:
     """Return a canonical CSR copy of a dense or sparse matrix, or say what is wrong with it."""
     try:
         result: SparseMatrix = sp.csr_array(matrix, dtype=np.float64, copy=True)
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be a numeric matrix; found {type(matrix).__name__}.") from None
+        raise InputError(
+            f"{what} is a {type(matrix).__name__} that does not hold numbers in rows of one length; "
+            "expected a numeric matrix."
+        ) from None
     if result.shape != shape:
         raise InputError(f"{what} has shape {result.shape}, expected {shape}: rows and columns must match.")
     result.sum_duplicates()
@@ -63,6 +82,12 @@ def frozen_matrix(matrix: Any, shape: tuple[int, int], what: str) -> SparseMatri
         column = int(result.indices[entry])
         raise InputError(
             f"{what} holds {result.data[entry]} in row {row}, column {column}; expected a finite number."
+        )
+    large = np.abs(result.data) >= LARGEST_COEFFICIENT
+    if large.any():
+        raise InputError(
+            f"{what} holds {result.data[large][0]:g}; expected numbers below {LARGEST_COEFFICIENT:g}, beyond "
+            "which solvers lose all digits: choose other units."
         )
     for part in (result.data, result.indices, result.indptr):
         part.setflags(write=False)

@@ -24,13 +24,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import (
+    INFINITE_FROM,
     INFINITY,
     BoolArray,
     FloatArray,
     SparseMatrix,
+    as_numbers,
     frozen_matrix,
     frozen_vector,
     ordered,
+    row_count,
     unique_names,
 )
 from ppsm.errors import InputError, ModelError
@@ -67,23 +70,28 @@ class LinearProgram:
         column_names: Iterable[str] | None = None,
         offset: float = 0.0,
     ) -> Self:
-        """Check the arrays, copy them and give rows and columns names if they have none."""
-        cost_vector = np.asarray(cost, dtype=np.float64)
+        """Check the arrays, copy them and give rows and columns names if they have none.
+
+        Bounds of 1e20 and more are infinite, as in the solvers.
+        """
+        cost_vector = as_numbers(cost, "the cost")
         if cost_vector.ndim != 1:
             raise InputError(
                 f"the cost has {cost_vector.ndim} dimensions; expected a vector, one per column."
             )
         columns = cost_vector.size
-        rows = int(matrix.shape[0]) if hasattr(matrix, "shape") else len(matrix)
+        rows = row_count(matrix, "the constraint matrix")
         names = unique_names(column_names, columns, "x", "columns")
         row_labels = unique_names(row_names, rows, "row", "rows")
 
         def bound(
             value: ArrayLike | None, default: float, length: int, what: str, labels: tuple[str, ...]
         ) -> FloatArray:
-            filled = np.full(length, default) if value is None else np.asarray(value, dtype=np.float64)
+            filled = np.full(length, default) if value is None else as_numbers(value, what)
             if filled.ndim == 0:
                 filled = np.full(length, float(filled))
+            huge = np.abs(filled) >= INFINITE_FROM
+            filled = np.where(huge, np.copysign(INFINITY, filled), filled)
             return frozen_vector(filled, length, what, infinite=True, names=labels)
 
         program = cls(
@@ -95,7 +103,7 @@ class LinearProgram:
             column_upper=bound(column_upper, INFINITY, columns, "the upper bound", names),
             row_names=row_labels,
             column_names=names,
-            offset=float(offset),
+            offset=float(as_numbers(offset, "the objective's constant")),
         )
         if not np.isfinite(program.offset):
             raise InputError(f"the objective's constant is {offset}; expected a finite number.")
@@ -177,8 +185,8 @@ class BilevelProgram:
         rows, columns = follower.shape
         # The leader's own part has the form of a linear program, so that its checks serve here too.
         blocks = [block for block in (leader_matrix, response_matrix, price_matrix) if block is not None]
-        count = 0 if not blocks else int(np.shape(blocks[0])[0])
-        variables = np.asarray(leader_cost, dtype=np.float64).size
+        count = row_count(blocks[0], "the leader's matrix") if blocks else 0
+        variables = as_numbers(leader_cost, "the leader's cost").size
         own = LinearProgram.from_arrays(
             cost=leader_cost,
             matrix=np.zeros((count, variables)) if leader_matrix is None else leader_matrix,
@@ -190,7 +198,12 @@ class BilevelProgram:
             column_names=unique_names(variable_names, variables, "u", "leader variables"),
             offset=offset,
         )
-        integer = np.broadcast_to(np.asarray(is_integer, dtype=np.bool_), (variables,)).copy()
+        flags = as_numbers(is_integer, "is_integer")
+        if flags.shape not in ((), (variables,)):
+            raise InputError(
+                f"is_integer has shape {flags.shape}, expected ({variables},): one for each variable."
+            )
+        integer = np.broadcast_to(flags != 0, (variables,)).copy()
         integer.setflags(write=False)
 
         def part(matrix: Any, width: int, what: str) -> SparseMatrix:

@@ -60,7 +60,9 @@ def _automatic(kkt: KktSystem, finder: BoundFinder) -> Iterator[Attempt]:
         if attempt is None:
             continue
         if attempt.form.largest_m > _LARGEST_SOUND_M and scip_is_installed():
-            obstacle = f"the proven bounds reach {attempt.form.largest_m:.2g}, too large to be numerically sound"
+            obstacle = (
+                f"the proven bounds reach {attempt.form.largest_m:.2g}, too large to be numerically sound"
+            )
             continue
         yield attempt
         tried = True

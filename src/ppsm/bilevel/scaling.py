@@ -1,7 +1,7 @@
 """Prices in a unit in which the follower's costs are of order one.
 
-Solver tolerances are absolute. With costs of 1e-9 a follower that is off by the tolerance in its dual is off by
-everything, and the leader would harvest the difference. A power of two as unit changes no digit.
+Solver tolerances are absolute. With costs of 1e-9 a follower that is off by the tolerance in its dual is off
+by everything, and the leader would harvest the difference. A power of two as unit changes no digit.
 """
 
 import math

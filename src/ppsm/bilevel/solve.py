@@ -27,6 +27,8 @@ from ppsm.status import Status, relative_gap
 
 # A first incumbent is worth a short search, not a long one.
 _START_SECONDS = 10.0
+# For each of the few games that are solved to explain why one is infeasible.
+_EXPLAIN_SECONDS = 5.0
 # The gap that verified objective and bound may have, whatever the solver claims, to count as optimal.
 _SOUND_GAP = 1e-6
 
@@ -103,7 +105,10 @@ class _Solve:
         method: Method,
         limits: SolveLimits,
         units: Mapping[str, str] | None,
+        *,
+        explains: bool = True,
     ) -> None:
+        self._explains = explains
         self._program, self._method, self._limits, self._units = program, method, limits, units
         self._started = time.perf_counter()
         self._deadline = self._started + limits.seconds
@@ -182,7 +187,8 @@ class _Solve:
             solver=result.solver,
             seconds=self._seconds,
         )
-        best, findings = self._start, ()
+        best = self._start
+        findings: tuple[Finding, ...] = ()
         if result.columns is not None:
             mine = self._candidate(result.columns[: self._kkt.relaxation.shape[1]])
             findings = (*mine.verdict.findings, *attempt.form.check(mine.columns))
@@ -253,7 +259,15 @@ class _Solve:
         return self._reported(replace(base, explanation=reason), self._start, self._look.bound, ())
 
     def _why_infeasible(self) -> str:
-        return explain_infeasible(self._kkt)
+        if not self._explains:
+            return ""
+
+        def solve(variation: BilevelProgram) -> BilevelSolution:
+            seconds = min(_EXPLAIN_SECONDS, max(0.01, self._deadline - time.perf_counter()))
+            limits = replace(self._limits, seconds=seconds)
+            return _Solve(variation, self._method, limits, None, explains=False).solution()
+
+        return explain_infeasible(self._kkt, solve)
 
     @property
     def _seconds(self) -> float:

@@ -1,11 +1,11 @@
-"""Games whose linear relaxation is unbounded: is the game unbounded, too, and if not, what is its optimum?
+"""Games whose linear relaxation is unbounded, where solvers that branch on pairs cannot be trusted.
 
-A game is a finite union of polyhedra, one for each choice of what is tight (a pattern). It is unbounded exactly
-when some pattern has both a point and a direction along which the leader's cost falls for ever. Solvers that
-branch on SOS1 sets or indicators over an unbounded relaxation can miss that direction and call the best point
-they saw optimal. Here the question is put without a cost, so that nothing is unbounded: find a point ``z`` and a
-direction ``d`` with ``cost'd = -1`` that share a pattern. Where there is none, the optimum found is proven by
-asking, again without a cost, for a point that is better.
+A game is a finite union of polyhedra, one for each choice of what is tight (a pattern). It is unbounded
+exactly when some pattern has both a point and a direction along which the leader's cost falls for ever.
+Solvers that branch on SOS1 sets or indicators over an unbounded relaxation can miss that direction and call
+the best point they saw optimal. Here the question is put without a cost, so that nothing is unbounded: find a
+point ``z`` and a direction ``d`` with ``cost'd = -1`` that share a pattern. Where there is none, the optimum
+found is proven by asking, again without a cost, for a point that is better.
 """
 
 from dataclasses import replace
@@ -113,7 +113,9 @@ def _ray_problem(kkt: KktSystem) -> MixedIntegerProgram:
     entries = (np.ones(count), (np.arange(count), kkt.first_multiplier + sides))
     pick = sp.csr_array(entries, shape=(count, width))
     nothing = sp.csr_array((count, width))
-    rows = [sp.hstack(pair) for pair in ((slack, nothing), (nothing, slack), (pick, nothing), (nothing, pick))]
+    rows = [
+        sp.hstack(pair) for pair in ((slack, nothing), (nothing, slack), (pick, nothing), (nothing, pick))
+    ]
     total = joint.shape[1]
     binaries = 2 * width + np.arange(count)
     zero = np.zeros(count)
@@ -123,7 +125,9 @@ def _ray_problem(kkt: KktSystem) -> MixedIntegerProgram:
         matrix=padded(sp.csr_array(sp.vstack(rows)), total),
         upper=np.concatenate([-kkt.slack_constant[sides], zero, zero, zero]),
     )
-    integer = np.concatenate([kkt.is_integer, np.zeros(width, dtype=np.bool_), np.ones(count, dtype=np.bool_)])
+    integer = np.concatenate(
+        [kkt.is_integer, np.zeros(width, dtype=np.bool_), np.ones(count, dtype=np.bool_)]
+    )
     return MixedIntegerProgram(joint, integer, indicators=indicators)
 
 
@@ -140,4 +144,3 @@ def _directions(linear: LinearProgram) -> LinearProgram:
         column_lower=cone(linear.column_lower),
         column_upper=cone(linear.column_upper),
     )
-

@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 no answer (infeasible, unbounded, none found in time); 2 u
 failed; 4 a release was refused; 130 interrupted.
 """
 
+import os
 import sys
 
 from ppsm.cli import bilevel, demo
@@ -15,6 +16,7 @@ __all__ = ["app", "bilevel", "demo", "main"]
 
 def main() -> None:
     """Run the command line; an expected error is one sentence and its exit code, never a traceback."""
+    _keep_solver_prints_off_stdout()
     try:
         app()
     except PpsmError as error:
@@ -23,3 +25,18 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(EXIT_INTERRUPTED)
+
+
+def _keep_solver_prints_off_stdout() -> None:
+    """Point the process's standard output at standard error, and Python's at where it was.
+
+    HiGHS prints some warnings from C++ whatever its output option says (``HighsPostsolveStack::...``); on
+    standard output they would break ``--json``.
+    """
+    try:
+        output = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # started without these streams: there is nothing to keep clean
+        return
+    encoding, errors = sys.stdout.encoding, sys.stdout.errors
+    sys.stdout = os.fdopen(output, "w", encoding=encoding, errors=errors)

@@ -31,6 +31,8 @@ def bilevel(
     solution = solve_bilevel(read_bilevel(mps, aux), method=method, time_limit=time_limit, gap=gap)
     if as_json:
         typer.echo(json.dumps(as_record(solution), indent=2, allow_nan=False))
+        if solution.explanation:
+            typer.echo(f"{solution.status.value}: {solution.explanation}", err=True)
     else:
         _print(solution)
     if not solution.status.has_answer:
@@ -38,7 +40,7 @@ def bilevel(
 
 
 def as_record(solution: BilevelSolution) -> dict[str, Any]:
-    """The result as plain data for scripts."""
+    """The result as plain data for scripts; explanations go to standard error."""
     return {
         "status": solution.status.value,
         "leader_objective": solution.leader_objective,
@@ -46,15 +48,10 @@ def as_record(solution: BilevelSolution) -> dict[str, Any]:
         "gap": solution.gap,
         "follower_objective": solution.follower_objective,
         "variables": solution.values(),
-        "prices": solution.prices_by_row(),
         "verified": solution.verified,
         "bilevel_gap": _finite(solution.bilevel_gap),
-        "findings": [str(finding) for finding in solution.findings],
-        "explanation": solution.explanation,
         "method": solution.method.value,
-        "method_reason": solution.method_reason,
         "solver": solution.solver,
-        "seconds": round(solution.seconds, 6),
     }
 
 
