@@ -15,9 +15,11 @@ BoolArray = NDArray[np.bool_]
 SparseMatrix = sp.csr_array[Any]
 
 INFINITY = float("inf")
-# What the solvers take for infinite (bounds) and refuse (coefficients).
+# What the solvers take for infinite (bounds), and refuse or drop (coefficients).
 INFINITE_FROM = 1e20
 LARGEST_COEFFICIENT = 1e15
+SMALLEST_COEFFICIENT = 1e-9
+ROUNDING = 1e-13
 
 
 def frozen_vector(
@@ -56,9 +58,11 @@ def as_numbers(values: ArrayLike, what: str) -> FloatArray:
 
 def row_count(matrix: Any, what: str) -> int:
     """How many rows something matrix-like has, before its content is looked at."""
-    shape = np.shape(matrix) if hasattr(matrix, "shape") or isinstance(matrix, Sequence) else ()
+    if isinstance(matrix, Sequence):
+        return len(matrix)
+    shape = getattr(matrix, "shape", ())
     if not shape:
-        raise InputError(f"{what} is a {type(matrix).__name__}; expected a matrix, dense or sparse.")
+        raise InputError(f"{what} is of type {type(matrix).__name__}; expected a matrix, dense or sparse.")
     return int(shape[0])
 
 
@@ -74,6 +78,8 @@ def frozen_matrix(matrix: Any, shape: tuple[int, int], what: str) -> SparseMatri
     if result.shape != shape:
         raise InputError(f"{what} has shape {result.shape}, expected {shape}: rows and columns must match.")
     result.sum_duplicates()
+    # What adding and subtracting leaves of a zero is not a coefficient.
+    result.data[np.abs(result.data) < ROUNDING] = 0.0
     result.eliminate_zeros()
     finite = np.isfinite(result.data)
     if not finite.all():
@@ -83,15 +89,20 @@ def frozen_matrix(matrix: Any, shape: tuple[int, int], what: str) -> SparseMatri
         raise InputError(
             f"{what} holds {result.data[entry]} in row {row}, column {column}; expected a finite number."
         )
-    large = np.abs(result.data) >= LARGEST_COEFFICIENT
-    if large.any():
-        raise InputError(
-            f"{what} holds {result.data[large][0]:g}; expected numbers below {LARGEST_COEFFICIENT:g}, beyond "
-            "which solvers lose all digits: choose other units."
-        )
+    _check_magnitudes(result, what)
     for part in (result.data, result.indices, result.indptr):
         part.setflags(write=False)
     return result
+
+
+def _check_magnitudes(matrix: SparseMatrix, what: str) -> None:
+    """Refuse coefficients that solvers refuse or drop without a word, which would change the problem."""
+    sizes = np.abs(matrix.data)
+    for index in np.flatnonzero((sizes >= LARGEST_COEFFICIENT) | (sizes <= SMALLEST_COEFFICIENT))[:1]:
+        raise InputError(
+            f"{what} holds {matrix.data[index]:g}; expected zero or a size between {SMALLEST_COEFFICIENT:g} and "
+            f"{LARGEST_COEFFICIENT:g}, outside of which solvers lose it: choose other units."
+        )
 
 
 def unique_names(names: Iterable[str] | None, count: int, prefix: str, what: str) -> tuple[str, ...]:

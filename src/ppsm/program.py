@@ -183,6 +183,8 @@ class BilevelProgram:
     ) -> Self:
         """Check the arrays and copy them; parts left out are zero, absent rows mean no leader constraint."""
         rows, columns = follower.shape
+        if columns == 0:
+            raise ModelError("the follower has no columns; expected at least one: it must decide something.")
         # The leader's own part has the form of a linear program, so that its checks serve here too.
         blocks = [block for block in (leader_matrix, response_matrix, price_matrix) if block is not None]
         count = row_count(blocks[0], "the leader's matrix") if blocks else 0

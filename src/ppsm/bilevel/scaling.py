@@ -13,6 +13,8 @@ from ppsm.program import BilevelProgram
 
 # Between these the natural unit is left alone.
 _SMALL, _LARGE = 1.0, 1e6
+# Prices in the leader's rows take the unit as a factor, which must not become too small for a coefficient.
+_LEAST_UNIT_OF_SEEN_PRICES = 2.0**-14
 
 
 def price_unit(program: BilevelProgram) -> float:
@@ -20,7 +22,8 @@ def price_unit(program: BilevelProgram) -> float:
     largest = float(np.abs(program.follower.cost).max(initial=0.0))
     if largest == 0.0 or _SMALL <= largest <= _LARGE:
         return 1.0
-    return 2.0 ** math.floor(math.log2(largest))
+    unit = 2.0 ** math.floor(math.log2(largest))
+    return max(unit, _LEAST_UNIT_OF_SEEN_PRICES) if program.leader_sees_prices else unit
 
 
 def with_price_unit(program: BilevelProgram, unit: float) -> BilevelProgram:

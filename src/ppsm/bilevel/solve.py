@@ -224,12 +224,12 @@ class _Solve:
     ) -> BilevelSolution:
         """A solution with the given point and lower bound, either of which may be missing."""
         sign = self._program.leader_sign
-        explanation = f"the solver's answer failed verification: {findings[0]}" if findings else ""
+        if findings:
+            base = replace(base, explanation=f"the solver's answer failed verification: {findings[0]}")
         base = replace(
             base,
             leader_bound=None if bound is None else sign * bound + 0.0,
             findings=findings,
-            explanation=explanation or base.explanation,
             seconds=self._seconds,
         )
         if best is None:
@@ -241,6 +241,9 @@ class _Solve:
         return replace(
             base,
             status=Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT,
+            explanation="" if proven else base.explanation,
+            # A point that meets the relaxation's bound is optimal, whatever became of the search.
+            findings=() if proven else findings,
             leader_objective=sign * best.objective + 0.0,
             gap=gap,
             follower_objective=self._program.follower_sign * best.verdict.follower_value + 0.0,

@@ -8,7 +8,7 @@ import os
 import sys
 
 from ppsm.cli import bilevel, demo
-from ppsm.cli.app import EXIT_INTERRUPTED, app
+from ppsm.cli.app import app
 from ppsm.errors import PpsmError
 
 __all__ = ["app", "bilevel", "demo", "main"]
@@ -22,9 +22,6 @@ def main() -> None:
     except PpsmError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        sys.exit(EXIT_INTERRUPTED)
 
 
 def _keep_solver_prints_off_stdout() -> None:

@@ -12,7 +12,7 @@ from rich.table import Table
 from ppsm.bilevel.exchange import read_bilevel
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.cli.app import EXIT_NO_ANSWER, app
+from ppsm.cli.app import EXIT_NO_ANSWER, app, interruptible
 
 
 @app.command()
@@ -28,7 +28,8 @@ def bilevel(
 
     Exit code 0: a verified answer; 1: infeasible, unbounded or none found; 2: unusable input.
     """
-    solution = solve_bilevel(read_bilevel(mps, aux), method=method, time_limit=time_limit, gap=gap)
+    with interruptible():
+        solution = solve_bilevel(read_bilevel(mps, aux), method=method, time_limit=time_limit, gap=gap)
     if as_json:
         typer.echo(json.dumps(as_record(solution), indent=2, allow_nan=False))
         if solution.explanation:

@@ -41,8 +41,6 @@ def _quiet_highs() -> highspy.Highs:
     highs.setOptionValue("threads", 1)
     highs.setOptionValue("primal_feasibility_tolerance", _FEASIBILITY_TOLERANCE)
     highs.setOptionValue("dual_feasibility_tolerance", _FEASIBILITY_TOLERANCE)
-    # HiGHS drops coefficients up to this without a word; its default of 1e-9 is a thousand times larger.
-    highs.setOptionValue("small_matrix_value", 1e-12)
     return highs
 
 
