@@ -161,7 +161,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path: Path, mps: str, aux
     [
         (["--method", "guess"], "guess"),
         (["--time-limit", "-1"], "expected seconds above 0"),
-        (["--time-limit", "soon"], "soon"),
+        (["--time-limit", "soon"], "--time-limit"),
         (["--gap", "nan"], "the gap is nan"),
         (["--method", "strong-duality"], "'x' enters the follower's rows and is not binary"),
         (["--colour"], "--colour"),
