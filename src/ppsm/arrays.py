@@ -100,7 +100,7 @@ def _check_magnitudes(matrix: SparseMatrix, what: str) -> None:
     sizes = np.abs(matrix.data)
     for index in np.flatnonzero((sizes >= LARGEST_COEFFICIENT) | (sizes <= SMALLEST_COEFFICIENT))[:1]:
         raise InputError(
-            f"{what} holds {matrix.data[index]:g}; expected zero or a size between {SMALLEST_COEFFICIENT:g} and "
+            f"{what} holds {matrix.data[index]:g}; expected zero or a size from {SMALLEST_COEFFICIENT:g} to "
             f"{LARGEST_COEFFICIENT:g}, outside of which solvers lose it: choose other units."
         )
 

@@ -128,7 +128,7 @@ def test_slater_rows_are_found_often_enough_to_be_tested() -> None:
 
 
 def open_ended() -> BilevelProgram:
-    """y >= x must hold with y <= 1: at x = 1 its price may be anything from 1 upwards, and the leader sees it."""
+    """y >= x must hold with y <= 1: at x = 1 its price may be anything from 1 up, and the leader sees it."""
     follower = LinearProgram.from_arrays(
         cost=[1], matrix=[[1]], row_lower=[0], column_upper=[1], row_names=["need"], column_names=["y"]
     )

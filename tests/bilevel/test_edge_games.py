@@ -76,7 +76,11 @@ EDGES: dict[str, tuple[Callable[[], BilevelProgram], float]] = {
     "dependent equalities": (
         lambda: game(
             follower=follower(
-                cost=[1, 2], matrix=[[1, 1], [2, 2]], row_lower=[4, 8], row_upper=[4, 8], column_upper=INFINITY
+                cost=[1, 2],
+                matrix=[[1, 1], [2, 2]],
+                row_lower=[4, 8],
+                row_upper=[4, 8],
+                column_upper=INFINITY,
             ),
             coupling=[[1], [2]],
             response_cost=[1, 1],

@@ -11,7 +11,7 @@ from ppsm.status import Status
 
 
 def game(**leader: Any) -> BilevelProgram:
-    """The follower serves y + z = 4 with y <= x at cost 1 and z at cost 3: its price is 3 up to x = 4, then 1."""
+    """The follower serves y + z = 4 with y <= 1 + x at cost 1, z at cost 3: the price is 3 until x = 3."""
     follower = LinearProgram.from_arrays(
         cost=[1, 3],
         matrix=[[1, 1], [1, 0]],

@@ -8,9 +8,12 @@ import pytest
 from tests.games.hard_game import hard_game
 
 from ppsm.bilevel import solve as module
+from ppsm.bilevel.bounds import BoundFinder, BoundsOutOfTimeError
+from ppsm.bilevel.incumbent import first_look
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
 
@@ -33,7 +36,7 @@ def test_time_limit_returns_incumbent_and_bound(method: Method) -> None:
 def test_time_limit_during_bound_derivation_keeps_the_first_point(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock runs out after the first incumbent: its value and the relaxation's bound are the answer."""
     program = hard_game()
-    monkeypatch.setattr(module.BoundFinder, "multiplier", _out_of_time)
+    monkeypatch.setattr(BoundFinder, "multiplier", _out_of_time)
     solution = solve_bilevel(program, method=Method.BIG_M)
     assert solution.status is Status.INCUMBENT
     assert solution.verified
@@ -42,7 +45,7 @@ def test_time_limit_during_bound_derivation_keeps_the_first_point(monkeypatch: p
 
 
 def _out_of_time(*_: object) -> float:
-    raise module.BoundsOutOfTimeError("the time limit came while bounds were being proven.")
+    raise BoundsOutOfTimeError("the time limit came while bounds were being proven.")
 
 
 def test_no_time_at_all_is_no_incumbent() -> None:
@@ -68,7 +71,7 @@ def small() -> BilevelProgram:
 
 def lying(lie: MipResult) -> object:
     """A solver that answers the search itself with a lie and everything else truly."""
-    honest = module.solve_mip_with_highs
+    honest = solve_mip_with_highs
 
     def solve(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
         result = honest(problem, limits)
@@ -85,7 +88,7 @@ def test_an_infeasible_answer_is_never_returned_as_one(monkeypatch: pytest.Monke
     lie = MipResult(Status.PROVEN_OPTIMAL, "liar", 0.0, bound=-3.0, columns=np.array([3.0, 0.0]))
     monkeypatch.setattr(module, "solve_mip_with_highs", lying(lie))
     monkeypatch.setattr(module, "polish", lambda _kkt, columns: columns)
-    monkeypatch.setattr(module, "first_look", without_bound(module.first_look))
+    monkeypatch.setattr(module, "first_look", without_bound(first_look))
     solution = solve_bilevel(small(), method=Method.BIG_M)
     assert {finding.what for finding in solution.findings} >= {"follower constraint violated"}
     assert "failed verification" in solution.explanation
@@ -98,7 +101,7 @@ def test_an_infeasible_answer_is_never_returned_as_one(monkeypatch: pytest.Monke
 def test_a_wrong_bound_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     lie = MipResult(Status.PROVEN_OPTIMAL, "liar", 0.0, bound=5.0)
     monkeypatch.setattr(module, "solve_mip_with_highs", lying(lie))
-    monkeypatch.setattr(module, "first_look", without_bound(module.first_look))
+    monkeypatch.setattr(module, "first_look", without_bound(first_look))
     solution = solve_bilevel(small(), method=Method.BIG_M)
     assert [finding.what for finding in solution.findings] == ["feasible point below the proven bound of"]
     assert solution.findings[0].amount == pytest.approx(7)
@@ -108,7 +111,7 @@ def test_a_wrong_bound_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_gap_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     lie = MipResult(Status.PROVEN_OPTIMAL, "liar", 0.0, bound=-2.1)
     monkeypatch.setattr(module, "solve_mip_with_highs", lying(lie))
-    monkeypatch.setattr(module, "first_look", without_bound(module.first_look))
+    monkeypatch.setattr(module, "first_look", without_bound(first_look))
     solution = solve_bilevel(small(), method=Method.BIG_M)
     assert solution.status is Status.INCUMBENT
     assert solution.gap == pytest.approx(0.05)
@@ -129,7 +132,7 @@ def test_a_point_contradicts_the_verdict_infeasible(monkeypatch: pytest.MonkeyPa
     # The relaxation's bound proves the first point optimal, so that the search does not matter ...
     assert solve_bilevel(small(), method=Method.BIG_M).status is Status.PROVEN_OPTIMAL
     # ... and without that bound the contradiction shows.
-    monkeypatch.setattr(module, "first_look", without_bound(module.first_look))
+    monkeypatch.setattr(module, "first_look", without_bound(first_look))
     solution = solve_bilevel(small(), method=Method.BIG_M)
     assert solution.status is Status.INCUMBENT
     assert solution.leader_objective == pytest.approx(-2)

@@ -118,13 +118,19 @@ def test_unbounded_is_exit_code_1(tmp_path: Path) -> None:
     assert json.loads(out)["status"] == "unbounded"
 
 
-INTEGER = MPS.replace(" y cost", " M1 'MARKER' 'INTORG'\n y cost").replace("RHS\n", " M2 'MARKER' 'INTEND'\nRHS\n", 1)
+INTEGER = MPS.replace(" y cost", " M1 'MARKER' 'INTORG'\n y cost").replace(
+    "RHS\n", " M2 'MARKER' 'INTEND'\nRHS\n", 1
+)
 
 
 @pytest.mark.parametrize(
     ("mps", "aux", "words"),
     [
-        (INTEGER, AUX, ["lower-level columns 'y' are integer", "expected a follower that is a linear program"]),
+        (
+            INTEGER,
+            AUX,
+            ["lower-level columns 'y' are integer", "expected a follower that is a linear program"],
+        ),
         (MPS.replace("ENDATA", "QUADOBJ\n y y 2\nENDATA"), AUX, ["a quadratic objective", "linear program"]),
         (MPS.replace("need 2\n", "need nan\n"), AUX, ["line 11", "'nan'", "expected a finite number"]),
         (MPS.replace(" y cost 1", " y cost inf"), AUX, ["line 9", "'inf'", "finite number"]),
@@ -142,11 +148,22 @@ INTEGER = MPS.replace(" y cost", " M1 'MARKER' 'INTORG'\n y cost").replace("RHS\
         (MPS, "not an aux file\n", ["found the key 'not'"]),
     ],
     ids=[
-        *("integer follower", "quadratic", "nan", "inf", "unknown row", "truncated", "no ENDATA", "empty mps"),
+        *(
+            "integer follower",
+            "quadratic",
+            "nan",
+            "inf",
+            "unknown row",
+            "truncated",
+            "no ENDATA",
+            "empty mps",
+        ),
         *("empty aux", "truncated aux", "index", "count", "cost", "sense", "unknown column", "not aux"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path: Path, mps: str, aux: str, words: list[str]) -> None:
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    tmp_path: Path, mps: str, aux: str, words: list[str]
+) -> None:
     code, out, err = run("bilevel", *files(tmp_path, mps, aux), "--json")
     assert code == 2
     assert out == ""

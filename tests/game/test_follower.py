@@ -194,7 +194,11 @@ def quadratic() -> linopy.Model:
     [
         (integers(), "demand", "the follower's variable 'on' is integer; expected a linear program"),
         (quadratic(), "floor", "multiplies variables with each other; expected a linear one"),
-        (dispatch(), "output", "'output' is a variable of the follower; the parameter must be the right-hand"),
+        (
+            dispatch(),
+            "output",
+            "'output' is a variable of the follower; the parameter must be the right-hand",
+        ),
         (dispatch(), "price", "there is no constraint named 'price'; expected one of: 'demand', 'water'"),
         (dispatch(), ["demand", "demand"], "named twice"),
         (dispatch(), [], "no parameter was named"),

@@ -183,7 +183,7 @@ def test_binary_line_by_strong_duality() -> None:
 #   Prices 10, 20, 50 (each node's own plant is partly used); lines: 10 - 20 = -10 and 20 - 50 = -30.
 #   Cost 40*10 + 10*20 + 10*50 = 1100.
 # 0 <= z < 10: C still runs, price 50. Each MW of z saves 50 - 20 = 30.
-# z = 10: C stops, B runs all of its 20. Price at B is at least 20 (its plant is full, A-B is full), price at C
+# z = 10: C stops, B runs all of its 20. Price at B is at least 20 (its plant is full, A-B is full), at C it
 #   is at least B's (line B-C) and at most 50 (C's plant stands): price_C in [20, 50].
 # z > 10: B-C has room, so price_C = price_B, and B's plant and line A-B stay full: again [20, 50].
 SITES = pd.Index(["A", "B", "C"], name="node")

@@ -1,4 +1,4 @@
-"""The sign table: the price of a row is the rate at which the follower's value rises with its right-hand side."""
+"""The sign table: a row's price is the rate at which the follower's value rises with its right-hand side."""
 
 from typing import Literal
 

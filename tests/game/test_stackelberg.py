@@ -41,9 +41,10 @@ def test_own_variables_may_have_any_name() -> None:
     own = game.leader.add_variables(lower=1, upper=3, name="price of gold")
     game.leader.add_objective(1 * own)
     assert float(game.solve().variable("price of gold")) == pytest.approx(1)
+    game.price("demand")
+    solution = game.solve()
     with pytest.raises(InputError, match="no leader variable named 'price of demand'"):
-        game.price("demand")
-        game.solve().variable("price of demand")
+        solution.variable("price of demand")
 
 
 def test_a_name_the_game_needs_is_refused() -> None:
@@ -133,7 +134,7 @@ def test_answers_of_an_infeasible_game_cannot_be_read() -> None:
 
 def test_wrong_follower_is_refused() -> None:
     with pytest.raises(ModelError, match=r"the follower is a Model; expected a ppsm.Follower"):
-        StackelbergGame(linopy.Model())  # type: ignore[arg-type]
+        StackelbergGame(linopy.Model())
     with pytest.raises(InputError, match="there is no variable named 'outptu'"):
         StackelbergGame(market()).response("outptu")
 

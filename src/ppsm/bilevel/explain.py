@@ -94,10 +94,10 @@ class _ElasticFilter:
             if self._violated(rest, np.empty(0, dtype=np.int64)) is None:
                 firm = rest
         names = ", ".join(f"'{self.program.leader_row_names[row]}'" for row in firm)
-        several = firm.size > 1
+        several, together = ("s", "together ") if firm.size > 1 else ("", "")
         return (
-            f"the leader's constraint{'s' if several else ''} {names} cannot hold "
-            f"{'together ' if several else ''}at any optimal answer of the follower (short by {shortfall:.6g})"
+            f"the leader's constraint{several} {names} cannot hold {together}at any optimal answer of the "
+            f"follower (short by {shortfall:.6g})"
         )
 
     def _violated(self, firm: IntArray, soft: IntArray) -> tuple[IntArray, float] | None:

@@ -1,5 +1,7 @@
 """Feasible points of the game: a first one for the search to start from, and the polish of the last one."""
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,15 +88,27 @@ def first_look(kkt: KktSystem, limits: SolveLimits) -> FirstLook:
     if unbounded:
         anywhere = replace(kkt.relaxation, cost=np.zeros_like(kkt.relaxation.cost))
         point = solve_mip_with_highs(MixedIntegerProgram(anywhere, kkt.is_integer), limits)
-    columns = None if point.columns is None else _descend(kkt, point.columns)
+    deadline = time.perf_counter() + limits.seconds
+    columns = None
+    for decision in _decisions(kkt, point.columns):
+        columns = _descend(kkt, decision)
+        if columns is not None or time.perf_counter() > deadline:
+            break
     return FirstLook(columns, relaxed.bound, unbounded, relaxed.interrupted or point.interrupted)
 
 
-def _descend(kkt: KktSystem, columns: FloatArray) -> FloatArray | None:
+def _decisions(kkt: KktSystem, relaxed: FloatArray | None) -> Iterator[FloatArray]:
+    """Decisions to begin from: the relaxation's, then everything at its largest, then at its smallest."""
+    program = kkt.program
+    if relaxed is not None:
+        yield np.where(program.is_integer, np.round(relaxed[kkt.variables]), relaxed[kkt.variables])
+    for corner, inwards in ((program.variable_upper, np.floor), (program.variable_lower, np.ceil)):
+        if corner.size and np.isfinite(corner).all():
+            yield np.where(program.is_integer, inwards(corner), corner)
+
+
+def _descend(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
     """The follower's answer to a decision, then the best point of its pattern, and so on while it helps."""
-    variables = columns[kkt.variables].copy()
-    integer = kkt.program.is_integer
-    variables[integer] = np.round(variables[integer])
     best = respond(kkt, variables)
     for _ in range(_MOST_STEPS):
         if best is None:
