@@ -28,7 +28,7 @@ bench: $(READY)  ## measure what the documentation claims
 	$(BIN)/python -m benchmarks
 
 docs: $(READY)   ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 case: $(READY)   ## rebuild the Northeast tables from the published files: make case PUBLISHED=dir

@@ -1,1 +1,1 @@
-"""Measurements that the documentation quotes."""
+"""Measurements behind the claims of the documentation: ``make bench``."""

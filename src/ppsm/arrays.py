@@ -15,6 +15,11 @@ BoolArray = NDArray[np.bool_]
 SparseMatrix = sp.csr_array[Any]
 
 INFINITY = float("inf")
+# What the solvers take for infinite (bounds), and refuse or drop (coefficients).
+INFINITE_FROM = 1e20
+LARGEST_COEFFICIENT = 1e15
+SMALLEST_COEFFICIENT = 1e-9
+ROUNDING = 1e-13
 
 
 def frozen_vector(
@@ -24,12 +29,7 @@ def frozen_vector(
 
     Infinite entries are refused unless ``infinite`` is set; NaN always is.
     """
-    try:
-        vector = np.array(values, dtype=np.float64, ndmin=1)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{what} must be numbers; found {type(values).__name__} with other content."
-        ) from None
+    vector = np.array(as_numbers(values, what), ndmin=1)
     if vector.shape != (length,):
         raise InputError(
             f"{what} has shape {vector.shape}, expected ({length},): pass one number for each entry."
@@ -46,15 +46,40 @@ def frozen_vector(
     return vector
 
 
+def as_numbers(values: ArrayLike, what: str) -> FloatArray:
+    """Return a float array of any shape, or say that these are not numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{what} must be numbers; found {type(values).__name__} with other content."
+        ) from None
+
+
+def row_count(matrix: Any, what: str) -> int:
+    """How many rows something matrix-like has, before its content is looked at."""
+    if isinstance(matrix, Sequence):
+        return len(matrix)
+    shape = getattr(matrix, "shape", ())
+    if not shape:
+        raise InputError(f"{what} is of type {type(matrix).__name__}; expected a matrix, dense or sparse.")
+    return int(shape[0])
+
+
 def frozen_matrix(matrix: Any, shape: tuple[int, int], what: str) -> SparseMatrix:
     """Return a canonical CSR copy of a dense or sparse matrix, or say what is wrong with it."""
     try:
         result: SparseMatrix = sp.csr_array(matrix, dtype=np.float64, copy=True)
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be a numeric matrix; found {type(matrix).__name__}.") from None
+        raise InputError(
+            f"{what} is a {type(matrix).__name__} that does not hold numbers in rows of one length; "
+            "expected a numeric matrix."
+        ) from None
     if result.shape != shape:
         raise InputError(f"{what} has shape {result.shape}, expected {shape}: rows and columns must match.")
     result.sum_duplicates()
+    # What adding and subtracting leaves of a zero is not a coefficient.
+    result.data[np.abs(result.data) < ROUNDING] = 0.0
     result.eliminate_zeros()
     finite = np.isfinite(result.data)
     if not finite.all():
@@ -64,9 +89,20 @@ def frozen_matrix(matrix: Any, shape: tuple[int, int], what: str) -> SparseMatri
         raise InputError(
             f"{what} holds {result.data[entry]} in row {row}, column {column}; expected a finite number."
         )
+    _check_magnitudes(result, what)
     for part in (result.data, result.indices, result.indptr):
         part.setflags(write=False)
     return result
+
+
+def _check_magnitudes(matrix: SparseMatrix, what: str) -> None:
+    """Refuse coefficients that solvers refuse or drop without a word, which would change the problem."""
+    sizes = np.abs(matrix.data)
+    for index in np.flatnonzero((sizes >= LARGEST_COEFFICIENT) | (sizes <= SMALLEST_COEFFICIENT))[:1]:
+        raise InputError(
+            f"{what} holds {matrix.data[index]:g}; expected zero or a size from {SMALLEST_COEFFICIENT:g} to "
+            f"{LARGEST_COEFFICIENT:g}, outside of which solvers lose it: choose other units."
+        )
 
 
 def unique_names(names: Iterable[str] | None, count: int, prefix: str, what: str) -> tuple[str, ...]:

@@ -24,13 +24,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import (
+    INFINITE_FROM,
     INFINITY,
     BoolArray,
     FloatArray,
     SparseMatrix,
+    as_numbers,
     frozen_matrix,
     frozen_vector,
     ordered,
+    row_count,
     unique_names,
 )
 from ppsm.errors import InputError, ModelError
@@ -67,23 +70,28 @@ class LinearProgram:
         column_names: Iterable[str] | None = None,
         offset: float = 0.0,
     ) -> Self:
-        """Check the arrays, copy them and give rows and columns names if they have none."""
-        cost_vector = np.asarray(cost, dtype=np.float64)
+        """Check the arrays, copy them and give rows and columns names if they have none.
+
+        Bounds of 1e20 and more are infinite, as in the solvers.
+        """
+        cost_vector = as_numbers(cost, "the cost")
         if cost_vector.ndim != 1:
             raise InputError(
                 f"the cost has {cost_vector.ndim} dimensions; expected a vector, one per column."
             )
         columns = cost_vector.size
-        rows = int(matrix.shape[0]) if hasattr(matrix, "shape") else len(matrix)
+        rows = row_count(matrix, "the constraint matrix")
         names = unique_names(column_names, columns, "x", "columns")
         row_labels = unique_names(row_names, rows, "row", "rows")
 
         def bound(
             value: ArrayLike | None, default: float, length: int, what: str, labels: tuple[str, ...]
         ) -> FloatArray:
-            filled = np.full(length, default) if value is None else np.asarray(value, dtype=np.float64)
+            filled = np.full(length, default) if value is None else as_numbers(value, what)
             if filled.ndim == 0:
                 filled = np.full(length, float(filled))
+            huge = np.abs(filled) >= INFINITE_FROM
+            filled = np.where(huge, np.copysign(INFINITY, filled), filled)
             return frozen_vector(filled, length, what, infinite=True, names=labels)
 
         program = cls(
@@ -95,7 +103,7 @@ class LinearProgram:
             column_upper=bound(column_upper, INFINITY, columns, "the upper bound", names),
             row_names=row_labels,
             column_names=names,
-            offset=float(offset),
+            offset=float(as_numbers(offset, "the objective's constant")),
         )
         if not np.isfinite(program.offset):
             raise InputError(f"the objective's constant is {offset}; expected a finite number.")
@@ -175,10 +183,12 @@ class BilevelProgram:
     ) -> Self:
         """Check the arrays and copy them; parts left out are zero, absent rows mean no leader constraint."""
         rows, columns = follower.shape
+        if columns == 0:
+            raise ModelError("the follower has no columns; expected at least one: it must decide something.")
         # The leader's own part has the form of a linear program, so that its checks serve here too.
         blocks = [block for block in (leader_matrix, response_matrix, price_matrix) if block is not None]
-        count = 0 if not blocks else int(np.shape(blocks[0])[0])
-        variables = np.asarray(leader_cost, dtype=np.float64).size
+        count = row_count(blocks[0], "the leader's matrix") if blocks else 0
+        variables = as_numbers(leader_cost, "the leader's cost").size
         own = LinearProgram.from_arrays(
             cost=leader_cost,
             matrix=np.zeros((count, variables)) if leader_matrix is None else leader_matrix,
@@ -190,7 +200,12 @@ class BilevelProgram:
             column_names=unique_names(variable_names, variables, "u", "leader variables"),
             offset=offset,
         )
-        integer = np.broadcast_to(np.asarray(is_integer, dtype=np.bool_), (variables,)).copy()
+        flags = as_numbers(is_integer, "is_integer")
+        if flags.shape not in ((), (variables,)):
+            raise InputError(
+                f"is_integer has shape {flags.shape}, expected ({variables},): one for each variable."
+            )
+        integer = np.broadcast_to(flags != 0, (variables,)).copy()
         integer.setflags(write=False)
 
         def part(matrix: Any, width: int, what: str) -> SparseMatrix:
@@ -226,6 +241,26 @@ class BilevelProgram:
         )
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """A different label for every variable of both levels: its name, with its level where both use it."""
+        leader, follower = self.variable_names, self.follower.column_names
+        return _told_apart(leader, follower)
+
+    @property
+    def row_labels(self) -> tuple[str, ...]:
+        """A different label for every row of both levels, the leader's first."""
+        return _told_apart(self.leader_row_names, self.follower.row_names)
+
+    @property
     def leader_sees_prices(self) -> bool:
         """Whether any price has a coefficient in the leader's objective or constraints."""
         return bool(self.price_matrix.nnz or np.any(self.price_cost))
+
+
+def _told_apart(leader: tuple[str, ...], follower: tuple[str, ...]) -> tuple[str, ...]:
+    shared = set(leader) & set(follower)
+
+    def label(name: str, level: str) -> str:
+        return f"{level} {name}" if name in shared else name
+
+    return (*(label(name, "leader") for name in leader), *(label(name, "follower") for name in follower))

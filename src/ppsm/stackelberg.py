@@ -21,11 +21,12 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray
-from ppsm.bilevel.solve import BilevelSolution, Method, solve_bilevel
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.solve import solve_bilevel
 from ppsm.errors import InputError, ModelError
 from ppsm.game.follower import Follower
 from ppsm.game.layout import Layout
-from ppsm.game.leader import PRICE, RESPONSE, LeaderColumns, coupling_arrays
+from ppsm.game.leader import LeaderColumns, StandIn, coupling_arrays
 from ppsm.game.linopy_reader import read_linopy
 from ppsm.game.verify import Finding
 from ppsm.program import BilevelProgram
@@ -58,15 +59,18 @@ class StackelbergGame:
         self.leader = linopy.Model()
         self._program = follower.at(parameter)
         self._units = dict(units or {})
+        self._stand_ins: dict[str, StandIn] = {}
         self._coupling: dict[str, list[linopy.LinearExpression]] = {}
 
     def price(self, constraint: str) -> linopy.Variable:
         """The follower's prices of a constraint, as variables of the leader's model (optimistic choice)."""
-        return self._stand_in(PRICE + constraint, self.follower.constraints[constraint])
+        positions = self.follower.constraints[constraint]
+        return self._stand_in(f"price of {constraint}", StandIn(constraint, is_price=True), positions)
 
     def response(self, variable: str) -> linopy.Variable:
         """The follower's answer in a variable, as variables of the leader's model."""
-        return self._stand_in(RESPONSE + variable, self.follower.variables[variable])
+        positions = self.follower.variables[variable]
+        return self._stand_in(f"response {variable}", StandIn(variable, is_price=False), positions)
 
     def raise_right_hand_side(self, constraint: str, amount: Any) -> None:
         """Let the leader's decision raise the right-hand side of a follower constraint by ``amount``.
@@ -94,7 +98,7 @@ class StackelbergGame:
 
     def _arrays(self) -> tuple[BilevelProgram, Layout]:
         read = read_linopy(self.leader, "leader")
-        columns = LeaderColumns.of(read, self.follower)
+        columns = LeaderColumns.of(read, self.follower, self._stand_ins)
         coupling, shift = coupling_arrays(self._coupling, self.follower, read, columns)
         own, sign = columns.own, self.follower.sign
         linear = read.program
@@ -118,7 +122,7 @@ class StackelbergGame:
             leader_sign=read.sign,
             follower_sign=sign,
         )
-        return program, columns.own_layout(read)
+        return program, columns.own_layout(read, self._stand_ins)
 
     def solve(
         self,
@@ -135,8 +139,14 @@ class StackelbergGame:
         )
         return GameSolution(found, layout, self.follower)
 
-    def _stand_in(self, name: str, positions: xr.DataArray) -> linopy.Variable:
-        if name not in self.leader.variables:
+    def _stand_in(self, name: str, stand_in: StandIn, positions: xr.DataArray) -> linopy.Variable:
+        if name not in self._stand_ins:
+            if name in self.leader.variables:
+                raise ModelError(
+                    f"the leader has a variable named '{name}', which is what the game calls a variable of "
+                    "the follower: rename yours."
+                )
+            self._stand_ins[name] = stand_in
             coords = [positions.indexes.get(dim, range(size)) for dim, size in positions.sizes.items()]
             dims = list(positions.dims)
             mask = None if bool((positions >= 0).all()) else positions >= 0

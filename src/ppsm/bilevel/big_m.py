@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.bilevel.assembly import padded, with_columns, with_rows
-from ppsm.bilevel.bounds import M_MARGIN, BoundFinder
+from ppsm.bilevel.bounds import LEAST_MARGIN, M_MARGIN, BoundFinder, widened
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.reformulation import Reformulation
 from ppsm.bilevel.strong_duality import duality_is_available, product_values, with_duality
@@ -57,7 +57,7 @@ def _beyond_bounds(finder: BoundFinder, bound: FloatArray, columns: FloatArray) 
     # Bounds that hold only for some optimal dual (the vertices) say nothing about this one.
     bound = np.where([finder.holds_for_every_dual(int(side)) for side in kkt.pairs], bound, INFINITY)
     excess = columns[kkt.first_multiplier + kkt.pairs] - bound
-    allowed = 0.5 * M_MARGIN * bound + 1e-6
+    allowed = 0.5 * (M_MARGIN * bound + LEAST_MARGIN)
     names = kkt.multipliers.names
     return tuple(
         Finding("multiplier beyond its proven bound at", names[kkt.pairs[k]], int(k), float(excess[k]))
@@ -83,7 +83,7 @@ def _with_binaries(
     count, width = sides.size, linear.shape[1]
     names = tuple(f"tight {kkt.multipliers.names[side]}" for side in sides)
     linear = with_columns(linear, np.zeros(count), np.ones(count), names)
-    large_m, large_s = (1.0 + M_MARGIN) * multiplier_bound, (1.0 + M_MARGIN) * slack_bound
+    large_m, large_s = widened(multiplier_bound), widened(slack_bound)
     entries = (np.ones(count), (np.arange(count), kkt.first_multiplier + sides))
     pick = sp.csr_array(entries, shape=(count, width))
     below = np.full(count, -INFINITY)

@@ -31,8 +31,11 @@ from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
 
 # A proven bound is widened by this much before it becomes an M: then a multiplier that touches its M
-# exposes a wrong bound instead of an honest extreme price.
+# exposes a wrong bound instead of an honest extreme price. The absolute part stands far above the LP's
+# tolerance, so that a bound of zero "up to rounding" neither cuts off a zero nor enters as a coefficient
+# of 1e-8, which would turn the solver's tolerance into an error of the decisions.
 M_MARGIN = 0.01
+LEAST_MARGIN = 1e-3
 _VERTEX_BASES_LIMIT = 50_000
 _NO_PRICE_LIMIT = "nothing in the game limits it; add a leader constraint or a priced slack that does"
 _LP_TOLERANCE = 1e-6
@@ -40,6 +43,15 @@ _MANY_SIDES = 1_500
 _CUTOFF_MARGIN = 1e-3
 _ILL_CONDITIONED = 1e10
 _SINGULAR = 1e15
+
+
+def widened(bound: FloatArray) -> FloatArray:
+    """An upper bound with its margins."""
+    return (1.0 + M_MARGIN) * bound + LEAST_MARGIN
+
+
+class BoundsOutOfTimeError(NoValidBoundError):
+    """The time limit came while bounds were being proven: no verdict on whether they exist."""
 
 
 def _no_bound(what: str, why_and_remedy: str) -> NoValidBoundError:
@@ -96,7 +108,7 @@ class BoundFinder:
         return self._key(side) not in self._vertex_only
 
     def price_range(self, row: int) -> tuple[float, float]:
-        """Smallest and largest price of a follower row, or an error that names it."""
+        """Smallest and largest price of a follower row with margins, or an error that names it."""
         multipliers = self.kkt.multipliers
         sides = np.flatnonzero(multipliers.is_row & (multipliers.index == row))
         if sides.size == 0:
@@ -104,7 +116,11 @@ class BoundFinder:
         low, high = self._net_range(int(sides[0]))
         if not (math.isfinite(low) and math.isfinite(high)):
             raise _no_bound(f"the price of '{self.kkt.program.follower.row_names[row]}'", _NO_PRICE_LIMIT)
-        return low, high
+        low, high = low - M_MARGIN * abs(low) - LEAST_MARGIN, high + M_MARGIN * abs(high) + LEAST_MARGIN
+        # A missing side is a sign that no tolerance can take away.
+        signs = multipliers.sign[sides]
+        both = bool(multipliers.is_free[sides].any())
+        return (low if both or (signs < 0).any() else 0.0), (high if both or (signs > 0).any() else 0.0)
 
     def variable_range(self, variable: int) -> tuple[float, float]:
         """Range of a leader variable over the relaxation, infinite where there is none."""
@@ -183,6 +199,8 @@ class BoundFinder:
         for row, factor in zip(entries.indices, entries.data, strict=True):
             try:
                 ends = [-factor * end for end in self.price_range(int(row))]
+            except BoundsOutOfTimeError:
+                raise
             except NoValidBoundError:
                 return -INFINITY, INFINITY
             low, high = low + min(ends), high + max(ends)
@@ -200,7 +218,7 @@ class BoundFinder:
         if not direction.any():
             return 0.0
         if time.perf_counter() > self._deadline:
-            raise NoValidBoundError(
+            raise BoundsOutOfTimeError(
                 "the time limit came while bounds were being proven; allow more time, or use method='sos1' "
                 "or 'indicator', which need no bound."
             )

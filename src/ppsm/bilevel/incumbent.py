@@ -1,11 +1,13 @@
 """Feasible points of the game: a first one for the search to start from, and the polish of the last one."""
 
-from dataclasses import replace
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray
+from ppsm.arrays import INFINITY, BoolArray, FloatArray
 from ppsm.bilevel.assembly import with_rows
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.program import LinearProgram
@@ -31,25 +33,20 @@ def respond(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
     return solution.columns if solution.status is Status.PROVEN_OPTIMAL else None
 
 
-def polish(kkt: KktSystem, columns: FloatArray) -> FloatArray | None:
-    """Re-solve with integers and complementarity fixed, so that no pair rests on a solver's tolerance.
-
-    The leader's continuous variables stay free, so the point can only improve; None if the LP has no point.
-    """
-    solution = solve_lp(_with_fixed_pattern(kkt, columns))
-    return solution.columns if solution.status is Status.PROVEN_OPTIMAL else None
+def tight_sides(kkt: KktSystem, columns: FloatArray) -> BoolArray:
+    """Which inequality of each pair a point keeps tight: the one whose multiplier exceeds its slack."""
+    multipliers = columns[kkt.first_multiplier + kkt.pairs]
+    return np.asarray(multipliers > kkt.slacks(columns)[kkt.pairs])
 
 
-def _with_fixed_pattern(kkt: KktSystem, columns: FloatArray) -> LinearProgram:
-    integer = np.flatnonzero(kkt.is_integer)
-    lower, upper = kkt.relaxation.column_lower.copy(), kkt.relaxation.column_upper.copy()
-    lower[integer] = upper[integer] = np.round(columns[integer])
-    tight = columns[kkt.first_multiplier + kkt.pairs] > kkt.slacks(columns)[kkt.pairs]
+def pattern_program(kkt: KktSystem, tight: BoolArray) -> LinearProgram:
+    """The relaxation with every pair decided: tight, or without a multiplier."""
+    upper = kkt.relaxation.column_upper.copy()
     upper[kkt.first_multiplier + kkt.pairs[~tight]] = 0.0
     fixed = kkt.pairs[tight]
     constant = -kkt.slack_constant[fixed]
     return with_rows(
-        replace(kkt.relaxation, column_lower=lower, column_upper=upper),
+        replace(kkt.relaxation, column_upper=upper),
         sp.csr_array(kkt.slack_matrix[fixed, :]),
         constant,
         constant,
@@ -57,14 +54,61 @@ def _with_fixed_pattern(kkt: KktSystem, columns: FloatArray) -> LinearProgram:
     )
 
 
-def first_incumbent(kkt: KktSystem, limits: SolveLimits) -> FloatArray | None:
-    """A feasible point: the follower's answer to the relaxation's decision, improved piece by piece."""
+def polish(kkt: KktSystem, columns: FloatArray) -> FloatArray | None:
+    """Re-solve with integers and complementarity fixed, so that no pair rests on a solver's tolerance.
+
+    The leader's continuous variables stay free, so the point can only improve; None if the LP has no point.
+    """
+    program = pattern_program(kkt, tight_sides(kkt, columns))
+    lower, upper = program.column_lower.copy(), program.column_upper.copy()
+    integer = np.flatnonzero(kkt.is_integer)
+    lower[integer] = upper[integer] = np.round(columns[integer])
+    solution = solve_lp(replace(program, column_lower=lower, column_upper=upper))
+    return solution.columns if solution.status is Status.PROVEN_OPTIMAL else None
+
+
+@dataclass(frozen=True, eq=False)
+class FirstLook:
+    """What the relaxation tells before any method runs.
+
+    ``columns`` is a point of the game (unchecked) or None, ``bound`` a lower bound on its cost or None.
+    """
+
+    columns: FloatArray | None
+    bound: float | None
+    is_unbounded: bool
+    interrupted: bool
+
+
+def first_look(kkt: KktSystem, limits: SolveLimits) -> FirstLook:
+    """Solve the relaxation, and improve the follower's answer to its decision piece by piece."""
     relaxed = solve_mip_with_highs(MixedIntegerProgram(kkt.relaxation, kkt.is_integer), limits)
-    if relaxed.columns is None:
-        return None
-    variables = relaxed.columns[kkt.variables].copy()
-    integer = kkt.program.is_integer
-    variables[integer] = np.round(variables[integer])
+    unbounded = relaxed.status is Status.UNBOUNDED
+    point = relaxed
+    if unbounded:
+        anywhere = replace(kkt.relaxation, cost=np.zeros_like(kkt.relaxation.cost))
+        point = solve_mip_with_highs(MixedIntegerProgram(anywhere, kkt.is_integer), limits)
+    deadline = time.perf_counter() + limits.seconds
+    columns = None
+    for decision in _decisions(kkt, point.columns):
+        columns = _descend(kkt, decision)
+        if columns is not None or time.perf_counter() > deadline:
+            break
+    return FirstLook(columns, relaxed.bound, unbounded, relaxed.interrupted or point.interrupted)
+
+
+def _decisions(kkt: KktSystem, relaxed: FloatArray | None) -> Iterator[FloatArray]:
+    """Decisions to begin from: the relaxation's, then everything at its largest, then at its smallest."""
+    program = kkt.program
+    if relaxed is not None:
+        yield np.where(program.is_integer, np.round(relaxed[kkt.variables]), relaxed[kkt.variables])
+    for corner, inwards in ((program.variable_upper, np.floor), (program.variable_lower, np.ceil)):
+        if corner.size and np.isfinite(corner).all():
+            yield np.where(program.is_integer, inwards(corner), corner)
+
+
+def _descend(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
+    """The follower's answer to a decision, then the best point of its pattern, and so on while it helps."""
     best = respond(kkt, variables)
     for _ in range(_MOST_STEPS):
         if best is None:

@@ -185,13 +185,11 @@ def _relaxation(
             [program.variable_upper, follower.column_upper, np.full(multipliers.count, INFINITY)]
         ),
         row_names=(
-            *program.leader_row_names,
-            *follower.row_names,
+            *program.row_labels,
             *(f"stationarity of {name}" for name in follower.column_names),
         ),
         column_names=(
-            *program.variable_names,
-            *follower.column_names,
+            *program.labels,
             *(f"multiplier of {name}" for name in multipliers.names),
         ),
         offset=program.offset,

@@ -16,18 +16,16 @@ Conventions where readers of this old format differ, and what is done here:
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray, SparseMatrix
+from ppsm.arrays import INFINITE_FROM, INFINITY, BoolArray, FloatArray, SparseMatrix
 from ppsm.bilevel.mps_bounds import Bounds
 from ppsm.bilevel.mps_lines import MpsLine, fixed_lines, free_lines
 from ppsm.bilevel.text_file import TextFile, number, read_text
 from ppsm.errors import FileFormatError
 
-INFINITE_FROM: Final = 1e20
 _MUST_FOLLOW = {"COLUMNS": "ROWS", "RHS": "COLUMNS", "RANGES": "COLUMNS", "BOUNDS": "COLUMNS"}
 _SENSES = {
     **dict.fromkeys(("MAX", "MAXIMIZE", "MAXIMISE", "MAXIMUM"), True),

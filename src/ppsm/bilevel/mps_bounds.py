@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray
+from ppsm.arrays import INFINITE_FROM, INFINITY, BoolArray, FloatArray
 from ppsm.bilevel.mps_lines import MpsLine
 from ppsm.bilevel.text_file import TextFile, number
 from ppsm.errors import FileFormatError
@@ -12,7 +12,6 @@ from ppsm.errors import FileFormatError
 _WITH_VALUE = ("UP", "LO", "FX", "UI", "LI")
 _WITHOUT_VALUE = ("FR", "MI", "PL", "BV")
 _SEMICONTINUOUS = ("SC", "SI")
-_INFINITE_FROM = 1e20
 
 
 class Bounds:
@@ -63,7 +62,7 @@ class Bounds:
         value = number(word or "", infinite=True)
         if value is None:
             raise self._wrong(line, f"found the bound '{word}' of column '{name}'; expected a number.")
-        if abs(value) < _INFINITE_FROM:
+        if abs(value) < INFINITE_FROM:
             return value
         impossible = {"UP": -1.0, "UI": -1.0, "LO": 1.0, "LI": 1.0}.get(kind)
         if kind == "FX" or np.sign(value) == impossible:

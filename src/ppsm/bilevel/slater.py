@@ -47,7 +47,9 @@ def slater_row(
     row[kkt.responses] = cost
     row[coupled] = -slope_cost
     row[kkt.first_multiplier + kkt.pairs] = np.maximum(0.0, policy.slacks(solution.columns) - _SAFETY)
-    return row, float(cost @ solution.columns[: cost.size] - slope_cost @ lower)
+    limit = float(cost @ solution.columns[: cost.size] - slope_cost @ lower)
+    # The policy is feasible up to the LP's tolerance only; the limit must not be tighter than the truth.
+    return row, limit + 1e-6 * (1.0 + float(np.abs(cost) @ np.abs(solution.columns[: cost.size])))
 
 
 class _Policy:

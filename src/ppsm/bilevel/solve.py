@@ -2,88 +2,35 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.bilevel.big_m import big_m
-from ppsm.bilevel.bounds import BoundFinder
+from ppsm.bilevel.attempts import Attempt, attempts
+from ppsm.bilevel.bounds import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.explain import explain_infeasible
-from ppsm.bilevel.incumbent import first_incumbent, polish
+from ppsm.bilevel.incumbent import FirstLook, first_look, polish
 from ppsm.bilevel.kkt import KktSystem, build_kkt
-from ppsm.bilevel.reformulation import Reformulation
-from ppsm.bilevel.scip_forms import indicator, sos1
-from ppsm.bilevel.strong_duality import coupled_variables, is_applicable, strong_duality
-from ppsm.errors import InputError, NoValidBoundError
-from ppsm.game.verify import Finding, verify
+from ppsm.bilevel.scaling import price_unit, with_price_unit
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.unbounded import solve_over_unbounded_relaxation
+from ppsm.errors import InputError
+from ppsm.game.verify import Finding, Verification, verify
 from ppsm.program import BilevelProgram
 from ppsm.solvers.highs import HIGHS, solve_lp, solve_mip_with_highs
 from ppsm.solvers.mip import MipResult, SolveLimits
-from ppsm.solvers.scip import scip_is_installed, solve_mip_with_scip
+from ppsm.solvers.scip import solve_mip_with_scip
 from ppsm.status import Status, relative_gap
 
-# Beyond this a big-M row is numerically meaningless beside integrality tolerances of 1e-9.
-_LARGEST_SOUND_M = 1e7
 # A first incumbent is worth a short search, not a long one.
 _START_SECONDS = 10.0
-
-
-class Method(StrEnum):
-    """How complementarity is enforced; ``auto`` picks one and says why."""
-
-    AUTO = "auto"
-    STRONG_DUALITY = "strong-duality"
-    BIG_M = "big-m"
-    SOS1 = "sos1"
-    INDICATOR = "indicator"
-
-
-@dataclass(frozen=True, eq=False)
-class BilevelSolution:
-    """An answer with its evidence. Objectives are in the sense of the user's problem.
-
-    ``variables``, ``responses`` and ``prices`` are empty when the status has no answer; ``explanation`` says
-    why there is none, or is empty.
-    """
-
-    status: Status
-    program: BilevelProgram
-    method: Method
-    method_reason: str
-    solver: str
-    seconds: float
-    leader_objective: float | None = None
-    leader_bound: float | None = None
-    gap: float | None = None
-    follower_objective: float | None = None
-    variables: FloatArray = field(default_factory=lambda: np.empty(0))
-    responses: FloatArray = field(default_factory=lambda: np.empty(0))
-    prices: FloatArray = field(default_factory=lambda: np.empty(0))
-    verified: bool = False
-    bilevel_gap: float | None = None
-    findings: tuple[Finding, ...] = ()
-    explanation: str = ""
-
-    def values(self) -> dict[str, float]:
-        """Values of the leader's and follower's variables by name."""
-        names = (*self.program.variable_names, *self.program.follower.column_names)
-        numbers = (*self.variables.tolist(), *self.responses.tolist())
-        return dict(zip(names, numbers, strict=True)) if numbers else {}
-
-    def prices_by_row(self) -> dict[str, float]:
-        """Prices of the follower's rows by name, in the follower's sense."""
-        prices = (self.program.follower_sign * self.prices).tolist()
-        return dict(zip(self.program.follower.row_names, prices, strict=True)) if prices else {}
-
-
-@dataclass(frozen=True, eq=False)
-class _Attempt:
-    method: Method
-    reason: str
-    form: Reformulation
+# For each of the few games that are solved to explain why one is infeasible.
+_EXPLAIN_SECONDS = 5.0
+# The gap that verified objective and bound may have, whatever the solver claims, to count as optimal.
+_SOUND_GAP = 1e-6
 
 
 def solve_bilevel(
@@ -116,37 +63,10 @@ def solve_bilevel(
     Returns
     -------
     BilevelSolution
-        An answer that failed verification is never returned as one: its status is ``NO_INCUMBENT`` and the
-        findings say what was wrong with it.
+        An answer that failed verification is never returned as one: the findings say what was wrong with
+        it, and the status is ``NO_INCUMBENT`` unless an earlier point passed.
     """
-    chosen = _method(method)
-    limits = _limits(gap, time_limit, threads)
-    deadline = time.perf_counter() + limits.seconds
-    started = time.perf_counter()
-    kkt = build_kkt(program)
-    if solve_lp(replace(kkt.relaxation, cost=np.zeros_like(kkt.relaxation.cost))).status is Status.INFEASIBLE:
-        return BilevelSolution(
-            status=Status.INFEASIBLE,
-            program=program,
-            method=chosen,
-            method_reason="no method is needed: the linear relaxation has no point",
-            solver=HIGHS,
-            seconds=time.perf_counter() - started,
-            explanation=explain_infeasible(kkt),
-        )
-    start = first_incumbent(kkt, replace(limits, seconds=min(_START_SECONDS, limits.seconds)))
-    cutoff = None if start is None else float(kkt.relaxation.cost @ start) + program.offset
-    finder = BoundFinder(kkt, deadline, cutoff)
-    solution: BilevelSolution | None = None
-    for attempt in _attempts(kkt, chosen, finder):
-        remaining = max(0.01, deadline - time.perf_counter())
-        result = _run(attempt, replace(limits, seconds=remaining), start)
-        solution = _conclude(kkt, attempt, result, started, units)
-        if not solution.findings or time.perf_counter() > deadline:
-            break
-    if solution is None:
-        raise InputError("no method can solve this game; install SCIP: pip install 'ppsm[scip]'.")
-    return solution
+    return _Solve(program, _method(method), _limits(gap, time_limit, threads), units).solution()
 
 
 def _method(method: Method | str) -> Method:
@@ -167,121 +87,191 @@ def _limits(gap: float, time_limit: float, threads: int) -> SolveLimits:
     return SolveLimits(gap=gap, seconds=time_limit, threads=threads)
 
 
-def _attempts(kkt: KktSystem, method: Method, finder: BoundFinder) -> Iterator[_Attempt]:
-    """The reformulations to try, best first; an explicit method is the only one."""
-    if method is Method.STRONG_DUALITY:
-        yield _Attempt(method, "asked for", strong_duality(kkt, finder))
-    elif method is Method.BIG_M:
-        yield _Attempt(method, "asked for", big_m(kkt, finder))
-    elif method is Method.SOS1:
-        yield _Attempt(method, "asked for", sos1(kkt))
-    elif method is Method.INDICATOR:
-        yield _Attempt(method, "asked for", indicator(kkt))
-    else:
-        yield from _automatic(kkt, finder)
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A point of the KKT system after polish and verification; a point of the game if nothing was found."""
+
+    columns: FloatArray
+    objective: float
+    verdict: Verification
 
 
-def _automatic(kkt: KktSystem, finder: BoundFinder) -> Iterator[_Attempt]:
-    obstacles: list[str] = []
-    if is_applicable(kkt.program):
-        binaries = int(coupled_variables(kkt.program).sum())
-        why = f"the leader enters the follower's rows through {binaries} binaries only"
-        if binaries == 0:
-            why = "no decision of the leader moves the follower's rows"
+class _Solve:
+    """One solve: the game in the engine's units, what is known of it so far, and the clock."""
+
+    def __init__(
+        self,
+        program: BilevelProgram,
+        method: Method,
+        limits: SolveLimits,
+        units: Mapping[str, str] | None,
+        *,
+        explains: bool = True,
+    ) -> None:
+        self._explains = explains
+        self._program, self._method, self._limits, self._units = program, method, limits, units
+        self._started = time.perf_counter()
+        self._deadline = self._started + limits.seconds
+        self._unit = price_unit(program)
+        self._kkt: KktSystem = build_kkt(with_price_unit(program, self._unit))
+
+    def solution(self) -> BilevelSolution:
+        relaxation = self._kkt.relaxation
+        if solve_lp(replace(relaxation, cost=np.zeros_like(relaxation.cost))).status is Status.INFEASIBLE:
+            return self._without_method(
+                Status.INFEASIBLE, "no method is needed: the linear relaxation has no point"
+            )
+        if self._look.interrupted:
+            raise KeyboardInterrupt
+        cutoff = None if self._start is None else self._start.objective
+        finder = BoundFinder(self._kkt, self._deadline, cutoff)
+        found: BilevelSolution | None = None
         try:
-            yield _Attempt(Method.STRONG_DUALITY, why, strong_duality(kkt, finder))
-        except NoValidBoundError as error:
-            obstacles.append(str(error))
-    try:
-        form = big_m(kkt, finder)
-        if form.largest_m <= _LARGEST_SOUND_M or not scip_is_installed():
-            why = f"all {kkt.pairs.size} pairs have proven bounds (largest multiplier {form.largest_m:.4g})"
-            yield _Attempt(Method.BIG_M, why, form)
-    except NoValidBoundError as error:
-        obstacles.append(str(error))
-    if scip_is_installed():
-        why = obstacles[-1] if obstacles else "the proven bounds are too large to be numerically sound"
-        yield _Attempt(Method.SOS1, why, sos1(kkt))
-        yield _Attempt(Method.INDICATOR, "the SOS1 answer failed verification", indicator(kkt))
-    elif obstacles:
-        raise NoValidBoundError(f"{obstacles[-1]} SCIP is not installed: pip install 'ppsm[scip]'.")
+            for attempt in attempts(self._kkt, self._method, finder):
+                result = self._run(attempt)
+                found = self._conclude(attempt, result)
+                if not found.findings or result.interrupted or time.perf_counter() > self._deadline:
+                    break
+        except BoundsOutOfTimeError as error:
+            return self._without_method(Status.NO_INCUMBENT, str(error))
+        # Every branch of attempts() yields at least once or raises.
+        assert found is not None  # noqa: S101
+        return found
 
+    @cached_property
+    def _look(self) -> FirstLook:
+        return first_look(self._kkt, replace(self._limits, seconds=min(_START_SECONDS, self._limits.seconds)))
 
-def _run(attempt: _Attempt, limits: SolveLimits, start: FloatArray | None) -> MipResult:
-    """Search from the first incumbent, which is also what remains if the search finds nothing better."""
-    needs_scip = attempt.method in (Method.SOS1, Method.INDICATOR)
-    run = solve_mip_with_scip if needs_scip else solve_mip_with_highs
-    problem = attempt.form.problem
-    full_start = None if start is None else attempt.form.complete(start)
-    result = run(replace(problem, start=full_start), limits)
-    if result.status is Status.NO_INCUMBENT and full_start is not None:
-        objective = float(problem.linear.cost @ full_start) + problem.linear.offset
-        return replace(result, status=Status.INCUMBENT, columns=full_start, objective=objective)
-    if result.status is Status.UNBOUNDED and start is None:
-        # An unbounded direction says nothing unless the game has a point at all.
-        feasibility = replace(problem.linear, cost=np.zeros_like(problem.linear.cost), offset=0.0)
-        point = run(replace(problem, linear=feasibility), limits)
-        if point.columns is None:
-            status = point.status if point.status is Status.INFEASIBLE else Status.NO_INCUMBENT
-            return replace(result, status=status)
-    return result
+    @cached_property
+    def _start(self) -> _Candidate | None:
+        """A verified first point of the game; one that only looks feasible would make wrong cutoffs."""
+        if self._look.columns is None:
+            return None
+        candidate = self._candidate(self._look.columns)
+        return candidate if candidate.verdict.verified else None
 
+    def _run(self, attempt: Attempt) -> MipResult:
+        remaining = max(0.01, self._deadline - time.perf_counter())
+        limits = replace(self._limits, seconds=remaining)
+        problem = attempt.form.problem
+        if self._start is not None:
+            problem = replace(problem, start=attempt.form.complete(self._start.columns))
+        if not attempt.needs_scip:
+            return solve_mip_with_highs(problem, limits)
+        if self._look.is_unbounded:
+            return solve_over_unbounded_relaxation(self._kkt, problem, limits)
+        return solve_mip_with_scip(problem, limits)
 
-def _conclude(
-    kkt: KktSystem,
-    attempt: _Attempt,
-    result: MipResult,
-    started: float,
-    units: Mapping[str, str] | None,
-) -> BilevelSolution:
-    """Polish the solver's point, verify it, and report what survives."""
-    program = kkt.program
-    base = BilevelSolution(
-        status=result.status,
-        program=program,
-        method=attempt.method,
-        method_reason=attempt.reason,
-        solver=result.solver,
-        seconds=0.0,
-        leader_bound=None if result.bound is None else program.leader_sign * result.bound,
-    )
-    if result.columns is None:
+    def _candidate(self, columns: FloatArray) -> _Candidate:
+        """Polish a solver's point and have it verified in the user's own terms."""
+        polished = polish(self._kkt, columns)
+        columns = columns if polished is None else polished  # either way verification has the last word
+        objective = float(self._kkt.relaxation.cost @ columns) + self._program.offset
+        x, y, prices = self._parts(columns)
+        return _Candidate(
+            columns, objective, verify(self._program, x, y, prices, objective, units=self._units)
+        )
+
+    def _parts(self, columns: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        # Adding zero turns the solvers' negative zeros into plain ones.
+        prices = self._unit * self._kkt.prices(columns) + 0.0
+        return columns[self._kkt.variables] + 0.0, columns[self._kkt.responses] + 0.0, prices
+
+    def _conclude(self, attempt: Attempt, result: MipResult) -> BilevelSolution:
+        """Report the best point that verification lets pass, or what it held against the attempt."""
+        base = BilevelSolution(
+            status=result.status,
+            program=self._program,
+            method=attempt.method,
+            method_reason=attempt.reason,
+            solver=result.solver,
+            seconds=self._seconds,
+        )
+        best = self._start
+        findings: tuple[Finding, ...] = ()
+        if result.columns is not None:
+            mine = self._candidate(result.columns[: self._kkt.relaxation.shape[1]])
+            findings = (*mine.verdict.findings, *attempt.form.check(mine.columns))
+            if not findings and (best is None or mine.objective < best.objective):
+                best = mine
+        findings = (*findings, *self._contradictions(best, result))
+        if findings:
+            return self._reported(base, self._start, self._look.bound, findings)
+        if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+            explanation = self._why_infeasible() if result.status is Status.INFEASIBLE else ""
+            return replace(base, explanation=explanation, seconds=self._seconds)
+        bounds = [bound for bound in (result.bound, self._look.bound) if bound is not None]
+        return self._reported(base, best, max(bounds, default=None), ())
+
+    def _contradictions(self, best: _Candidate | None, result: MipResult) -> tuple[Finding, ...]:
+        """What a verified point says against the solver's claims."""
+        if best is None:
+            return ()
         if result.status is Status.INFEASIBLE:
-            base = replace(base, explanation=explain_infeasible(kkt))
-        return replace(base, seconds=time.perf_counter() - started)
-    raw = result.columns[: kkt.relaxation.shape[1]]
-    polished = polish(kkt, raw)
-    columns = raw if polished is None else polished  # either way verification has the last word
-    objective = float(kkt.relaxation.cost @ columns) + program.offset
-    # Adding zero turns the solvers' negative zeros into plain ones.
-    x, y, prices = columns[kkt.variables] + 0.0, columns[kkt.responses] + 0.0, kkt.prices(columns) + 0.0
-    verdict = verify(program, x, y, prices, objective, units=units)
-    findings = (*verdict.findings, *_bound_finding(objective, result.bound), *attempt.form.check(columns))
-    if findings:
+            return (Finding("a feasible point contradicts the verdict on the", "game", 0, best.objective),)
+        bound = result.bound
+        if bound is None or best.objective >= bound - _SOUND_GAP * max(1.0, abs(bound)):
+            return ()
+        amount = bound - best.objective
+        return (Finding("feasible point below the proven bound of", "leader objective", 0, amount),)
+
+    def _reported(
+        self,
+        base: BilevelSolution,
+        best: _Candidate | None,
+        bound: float | None,
+        findings: tuple[Finding, ...],
+    ) -> BilevelSolution:
+        """A solution with the given point and lower bound, either of which may be missing."""
+        sign = self._program.leader_sign
+        if findings:
+            base = replace(base, explanation=f"the solver's answer failed verification: {findings[0]}")
+        base = replace(
+            base,
+            leader_bound=None if bound is None else sign * bound + 0.0,
+            findings=findings,
+            seconds=self._seconds,
+        )
+        if best is None:
+            return replace(base, status=Status.NO_INCUMBENT)
+        gap = None if bound is None else relative_gap(best.objective, bound)
+        # The claim "optimal" is ours, from a verified point and a bound, not the solver's.
+        proven = gap is not None and gap <= max(self._limits.gap, _SOUND_GAP)
+        x, y, prices = self._parts(best.columns)
         return replace(
             base,
-            status=Status.NO_INCUMBENT,
-            findings=findings,
-            bilevel_gap=verdict.bilevel_gap,
-            seconds=time.perf_counter() - started,
-            explanation=f"the answer failed verification: {findings[0]}",
+            status=Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT,
+            explanation="" if proven else base.explanation,
+            # A point that meets the relaxation's bound is optimal, whatever became of the search.
+            findings=() if proven else findings,
+            leader_objective=sign * best.objective + 0.0,
+            gap=gap,
+            follower_objective=self._program.follower_sign * best.verdict.follower_value + 0.0,
+            variables=x,
+            responses=y,
+            prices=prices,
+            verified=True,
+            bilevel_gap=best.verdict.bilevel_gap,
         )
-    return replace(
-        base,
-        leader_objective=program.leader_sign * objective,
-        gap=None if result.bound is None else relative_gap(objective, result.bound),
-        follower_objective=program.follower_sign * verdict.follower_value,
-        variables=x,
-        responses=y,
-        prices=prices,
-        verified=True,
-        bilevel_gap=verdict.bilevel_gap,
-        seconds=time.perf_counter() - started,
-    )
 
+    def _without_method(self, status: Status, reason: str) -> BilevelSolution:
+        """What is known before any method has run."""
+        base = BilevelSolution(status, self._program, self._method, reason, HIGHS, self._seconds)
+        if status is Status.INFEASIBLE:
+            return replace(base, explanation=self._why_infeasible(), seconds=self._seconds)
+        return self._reported(replace(base, explanation=reason), self._start, self._look.bound, ())
 
-def _bound_finding(objective: float, bound: float | None) -> tuple[Finding, ...]:
-    """A verified point below the solver's proven bound shows that the bound was wrong."""
-    if bound is None or objective >= bound - 1e-6 * max(1.0, abs(bound)):
-        return ()
-    return (Finding("feasible point below the proven bound of", "leader objective", 0, bound - objective),)
+    def _why_infeasible(self) -> str:
+        if not self._explains:
+            return ""
+
+        def solve(variation: BilevelProgram) -> BilevelSolution:
+            seconds = min(_EXPLAIN_SECONDS, max(0.01, self._deadline - time.perf_counter()))
+            limits = replace(self._limits, seconds=seconds)
+            return _Solve(variation, self._method, limits, None, explains=False).solution()
+
+        return explain_infeasible(self._kkt, solve)
+
+    @property
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._started

@@ -6,17 +6,15 @@ where the decision is binary, so that the inequality alone states the follower's
 strong cut that joins the complementarity binaries of big-M.
 """
 
-import math
-
 import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
 from ppsm.bilevel.assembly import with_columns, with_rows
-from ppsm.bilevel.bounds import BoundFinder
+from ppsm.bilevel.bounds import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.reformulation import Reformulation
-from ppsm.errors import ModelError
+from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.mip import MixedIntegerProgram
 
@@ -51,7 +49,8 @@ def strong_duality(kkt: KktSystem, finder: BoundFinder) -> Reformulation:
     def complete(columns: FloatArray) -> FloatArray:
         return np.concatenate([columns, product_values(kkt, products, columns)])
 
-    return Reformulation(MixedIntegerProgram(linear, integer), complete)
+    ends = [abs(end) for row in np.unique(products[:, 0]) for end in finder.price_range(int(row))]
+    return Reformulation(MixedIntegerProgram(linear, integer), complete, largest_m=max(ends, default=0.0))
 
 
 def with_duality(
@@ -139,5 +138,15 @@ def _fixed_coupling(program: BilevelProgram) -> FloatArray:
 
 def duality_is_available(kkt: KktSystem, finder: BoundFinder) -> bool:
     """Whether every product has finite ranges, so that the duality row can be appended."""
-    coupled = np.flatnonzero(coupled_variables(kkt.program))
-    return all(math.isfinite(end) for variable in coupled for end in finder.variable_range(int(variable)))
+    moving = coupled_variables(kkt.program)
+    ranges = [finder.variable_range(int(variable)) for variable in np.flatnonzero(moving)]
+    if not np.isfinite(_ranges(ranges)).all():
+        return False
+    try:
+        for row in np.unique(kkt.program.coupling[:, moving].nonzero()[0]):
+            finder.price_range(int(row))
+    except BoundsOutOfTimeError:
+        raise
+    except NoValidBoundError:
+        return False  # the free price of an equality, say, which the pairs do without
+    return True

@@ -4,10 +4,11 @@ Exit codes: 0 done; 1 no answer (infeasible, unbounded, none found in time); 2 u
 failed; 4 a release was refused; 5 an audit failed; 130 interrupted.
 """
 
+import os
 import sys
 
 from ppsm.cli import audit, bilevel, case, demo, ledger
-from ppsm.cli.app import EXIT_INTERRUPTED, app
+from ppsm.cli.app import app
 from ppsm.errors import PpsmError
 
 __all__ = ["app", "audit", "bilevel", "case", "demo", "ledger", "main"]
@@ -17,11 +18,24 @@ app.add_typer(case.app, name="case")
 
 def main() -> None:
     """Run the command line; an expected error is one sentence and its exit code, never a traceback."""
+    _keep_solver_prints_off_stdout()
     try:
         app()
     except PpsmError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        sys.exit(EXIT_INTERRUPTED)
+
+
+def _keep_solver_prints_off_stdout() -> None:
+    """Point the process's standard output at standard error, and Python's at where it was.
+
+    HiGHS prints some warnings from C++ whatever its output option says (``HighsPostsolveStack::...``); on
+    standard output they would break ``--json``.
+    """
+    try:
+        output = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # started without these streams: there is nothing to keep clean
+        return
+    encoding, errors = sys.stdout.encoding, sys.stdout.errors
+    sys.stdout = os.fdopen(output, "w", encoding=encoding, errors=errors)

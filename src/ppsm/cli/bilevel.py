@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ppsm.bilevel.exchange import read_bilevel
-from ppsm.bilevel.solve import BilevelSolution, Method, solve_bilevel
-from ppsm.cli.app import EXIT_NO_ANSWER, app
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.solve import solve_bilevel
+from ppsm.cli.app import EXIT_NO_ANSWER, app, interruptible
 
 
 @app.command()
@@ -27,9 +28,12 @@ def bilevel(
 
     Exit code 0: a verified answer; 1: infeasible, unbounded or none found; 2: unusable input.
     """
-    solution = solve_bilevel(read_bilevel(mps, aux), method=method, time_limit=time_limit, gap=gap)
+    with interruptible():
+        solution = solve_bilevel(read_bilevel(mps, aux), method=method, time_limit=time_limit, gap=gap)
     if as_json:
         typer.echo(json.dumps(as_record(solution), indent=2, allow_nan=False))
+        if solution.explanation:
+            typer.echo(f"{solution.status.value}: {solution.explanation}", err=True)
     else:
         _print(solution)
     if not solution.status.has_answer:
@@ -37,7 +41,7 @@ def bilevel(
 
 
 def as_record(solution: BilevelSolution) -> dict[str, Any]:
-    """The result as plain data for scripts."""
+    """The result as plain data for scripts; explanations go to standard error."""
     return {
         "status": solution.status.value,
         "leader_objective": solution.leader_objective,
@@ -45,15 +49,10 @@ def as_record(solution: BilevelSolution) -> dict[str, Any]:
         "gap": solution.gap,
         "follower_objective": solution.follower_objective,
         "variables": solution.values(),
-        "prices": solution.prices_by_row(),
         "verified": solution.verified,
         "bilevel_gap": _finite(solution.bilevel_gap),
-        "findings": [str(finding) for finding in solution.findings],
-        "explanation": solution.explanation,
         "method": solution.method.value,
-        "method_reason": solution.method_reason,
         "solver": solution.solver,
-        "seconds": round(solution.seconds, 6),
     }
 
 

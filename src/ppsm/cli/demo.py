@@ -17,8 +17,8 @@ def demo() -> None:
     console = Console()
     console.print(
         "\n[bold]A game of two operators[/bold]\n"
-        "A river authority (the leader) decides which reservoirs to open. The water market (the follower)\n"
-        "then serves four districts at least cost, and its prices feed back: the authority has promised\n"
+        "A river authority (the leader) decides which reservoirs to open. The water market (the follower) "
+        "then serves four districts at least cost, and its prices feed back: the authority has promised "
         f"that no district pays more than {_CEILING:g} $/ML.\n"
     )
     before = water_market().solve()
@@ -46,12 +46,12 @@ def _explain(console: Console, price_before: xr.DataArray, solution: GameSolutio
     verdict = "nothing wrong" if found.verified else "errors"
     console.print(
         f"\nWithout the leader {dear} of {len(DISTRICTS)} districts pay more than the ceiling. The cheapest "
-        f"remedy opens the reservoir\nof {' and '.join(opened)} for ${found.leader_objective:,.0f} a day; no "
-        f"cheaper one exists (proven bound ${found.leader_bound:,.0f}, gap {found.gap:.1e}).\n"
+        f"remedy opens the reservoir of {' and '.join(opened)} for ${found.leader_objective:,.0f} a day; no "
+        f"cheaper one exists (proven bound ${found.leader_bound:,.0f}, gap {found.gap:.1e}).\n\n"
         f"Method: {found.method.value}, because {found.method_reason}.\n"
-        f"Solver: {found.solver}, {1000 * found.seconds:.0f} ms.\n"
-        "An independent check re-solved the market at that decision with another solver\n"
-        f"and found {verdict}: "
-        f"the market's answer is optimal to {abs(found.bilevel_gap or 0.0):.1e} $,\nand every price, "
-        "sign and constraint holds.\n"
+        f"Solver: {found.solver}, {1000 * found.seconds:.0f} ms.\n\n"
+        f"An independent check re-solved the market at that decision with SciPy and found {verdict}: the "
+        f"market's answer is optimal to {abs(found.bilevel_gap or 0.0):.1e} $, and every price, sign and "
+        "constraint holds.\n",
+        highlight=False,
     )

@@ -11,7 +11,15 @@ import scipy.sparse as sp
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import FloatArray, IntArray, SparseMatrix, frozen_matrix, frozen_vector, unique_names
+from ppsm.arrays import (
+    FloatArray,
+    IntArray,
+    SparseMatrix,
+    as_numbers,
+    frozen_matrix,
+    frozen_vector,
+    unique_names,
+)
 from ppsm.errors import InputError, ModelError
 from ppsm.game.layout import Layout
 from ppsm.game.linopy_reader import read_linopy
@@ -117,7 +125,7 @@ class Follower:
             return cls._with_rows(program, rows, nominal_vector, variables, constraints, 1.0)
         if parameter is not None or nominal is None:
             raise InputError("a parameter_map needs nominal values and no row names; pass one or the other.")
-        width = np.asarray(nominal).size
+        width = as_numbers(nominal, "the parameter").size
         labels = unique_names(parameter_names, width, "d", "parameter")
         return cls(
             program=program,
@@ -139,15 +147,17 @@ class Follower:
         sign: float,
     ) -> Self:
         """A follower whose parameter is the right-hand side of the given rows."""
+        names = tuple(program.row_names[row] for row in rows)
+        checked = frozen_vector(nominal, rows.size, "the parameter", names=names)
         shape = (program.shape[0], rows.size)
         parameter_map: SparseMatrix = sp.csr_array(
             (np.ones(rows.size), (rows, np.arange(rows.size))), shape=shape
         )
         return cls(
-            program=program.shifted(-(parameter_map @ nominal)),
+            program=program.shifted(-(parameter_map @ checked)),
             parameter_map=parameter_map,
-            parameter_names=tuple(program.row_names[row] for row in rows),
-            nominal=frozen_vector(nominal, rows.size, "the parameter", names=program.row_names),
+            parameter_names=names,
+            nominal=checked,
             variables=variables,
             constraints=constraints,
             sign=sign,

@@ -14,8 +14,13 @@ from ppsm.game.follower import Follower
 from ppsm.game.layout import Layout
 from ppsm.game.linopy_reader import ReadModel
 
-PRICE = "price of "
-RESPONSE = "response "
+
+@dataclass(frozen=True)
+class StandIn:
+    """A variable of the leader's model that stands for a price or an answer of the follower."""
+
+    target: str
+    is_price: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,20 +35,23 @@ class LeaderColumns:
     prices: SparseMatrix
 
     @classmethod
-    def of(cls, read: ReadModel, follower: Follower) -> "LeaderColumns":
-        """Tell them apart by the names of the stand-ins."""
+    def of(cls, read: ReadModel, follower: Follower, stand_ins: Mapping[str, StandIn]) -> "LeaderColumns":
+        """Tell them apart; ``stand_ins`` are those that the game has handed out, by their names."""
         rows, columns = follower.program.shape
-        responses = _stand_ins(read, RESPONSE, follower.variables, columns)
-        prices = _stand_ins(read, PRICE, follower.constraints, rows)
-        taken = np.diff(responses.indptr) + np.diff(prices.indptr)
-        return cls(taken == 0, responses, prices)
+        prices = {name: one.target for name, one in stand_ins.items() if one.is_price}
+        answers = {name: one.target for name, one in stand_ins.items() if not one.is_price}
+        to_prices = _stand_in_map(read, prices, follower.constraints, rows)
+        to_responses = _stand_in_map(read, answers, follower.variables, columns)
+        taken = np.diff(to_responses.indptr) + np.diff(to_prices.indptr) > 0
+        _refuse_bounds(read, taken)
+        return cls(~taken, to_responses, to_prices)
 
     @property
     def own_position(self) -> IntArray:
         """Position of each column among the leader's own, -1 for a stand-in."""
         return np.where(self.own, np.cumsum(self.own) - 1, -1)
 
-    def own_layout(self, read: ReadModel) -> Layout:
+    def own_layout(self, read: ReadModel, stand_ins: Mapping[str, StandIn]) -> Layout:
         """Where the leader's own variables sit in the vector of its decisions."""
         position = np.append(self.own_position, -1)
         blocks = {name: read.variables[name] for name in read.variables}
@@ -52,16 +60,27 @@ class LeaderColumns:
             {
                 name: block.copy(data=position[block.values])
                 for name, block in blocks.items()
-                if not name.startswith((PRICE, RESPONSE))
+                if name not in stand_ins
             },
         )
 
 
-def _stand_ins(read: ReadModel, prefix: str, layout: Layout, width: int) -> SparseMatrix:
+def _refuse_bounds(read: ReadModel, taken: BoolArray) -> None:
+    """Bounds set on a stand-in would be lost, as it is no variable of the leader's."""
+    program = read.program
+    bounded = taken & (np.isfinite(program.column_lower) | np.isfinite(program.column_upper))
+    for column in np.flatnonzero(bounded)[:1]:
+        raise ModelError(
+            f"'{program.column_names[column]}' has bounds; expected none, as the follower decides it: write "
+            "them as constraints of game.leader."
+        )
+
+
+def _stand_in_map(read: ReadModel, targets_of: Mapping[str, str], layout: Layout, width: int) -> SparseMatrix:
     columns, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    for block in (name for name in read.variables if name.startswith(prefix)):
-        columns.append(read.variables.positions(block))
-        targets.append(layout.positions(block.removeprefix(prefix)))
+    for name, target in targets_of.items():
+        columns.append(read.variables.positions(name))
+        targets.append(layout.positions(target))
     entries = (np.concatenate(columns), np.concatenate(targets))
     return sp.csr_array((np.ones(entries[0].size), entries), shape=(read.program.shape[1], width))
 
@@ -126,9 +145,10 @@ def _aligned(
         return np.asarray(shape.transpose(*order).values).reshape(-1, width)
 
     present = positions.values.ravel() >= 0
-    return (
-        positions.values.ravel()[present],
-        flat(filled["vars"], terms)[present].astype(np.int64),
-        np.nan_to_num(flat(filled["coeffs"], terms)[present]),
-        flat(filled["const"], 1)[present].ravel(),
-    )
+    labels = flat(filled["vars"], terms)[present].astype(np.int64)
+    # Terms without a variable (label -1) are padding, whatever their coefficient says.
+    factors = np.where(labels >= 0, flat(filled["coeffs"], terms)[present], 0.0)
+    constants = flat(filled["const"], 1)[present].ravel()
+    if not (np.isfinite(factors).all() and np.isfinite(constants).all()):
+        raise ModelError(f"what raises '{constraint}' holds NaN or infinite numbers; mend the data.")
+    return positions.values.ravel()[present], labels, factors, constants

@@ -1,7 +1,7 @@
 """An independent check of a claimed solution of a game.
 
-Nothing here is shared with the code that builds or solves the single-level problem, not even the LP solver:
-the follower is solved again with SciPy's ``linprog`` from the raw arrays of the bilevel program.
+Nothing here is shared with the code that builds or solves the single-level problem: the follower is solved
+again from the raw arrays of the bilevel program with SciPy's ``linprog``, which has a HiGHS of its own.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from ppsm.arrays import INFINITY, FloatArray
@@ -52,9 +53,9 @@ class Verification:
 
 def verify(
     program: BilevelProgram,
-    variables: FloatArray,
-    responses: FloatArray,
-    prices: FloatArray,
+    variables: ArrayLike,
+    responses: ArrayLike,
+    prices: ArrayLike,
     objective: float,
     *,
     tolerance: float = TOLERANCE,
@@ -66,28 +67,26 @@ def verify(
     """
     sizes = (len(program.variable_names), program.follower.shape[1], program.follower.shape[0])
     found = _Findings(tolerance, units or {})
+    x, y, p = (np.asarray(claimed, dtype=np.float64) for claimed in (variables, responses, prices))
     for what, claimed, size in zip(
-        ("leader's decision", "follower's answer", "prices"),
-        (variables, responses, prices),
-        sizes,
-        strict=True,
+        ("leader's decision", "follower's answer", "prices"), (x, y, p), sizes, strict=True
     ):
         if claimed.shape != (size,) or not np.isfinite(claimed).all():
             found.always("incomplete", what, 0, float(size))
             return found.verdict(np.nan, np.nan)
-    _check_leader(program, variables, responses, prices, objective, found)
-    shift = program.coupling @ variables
-    _check_answer(program.follower, responses, shift, found)
+    _check_leader(program, x, y, p, objective, found)
+    shift = program.coupling @ x
+    _check_answer(program.follower, y, shift, found)
     value = _solve_again(program.follower, shift)
     if value is None:
         found.always("the follower has no optimal answer at", "the leader's decision", 0, INFINITY)
         return found.verdict(np.nan, np.nan)
-    cost = float(program.follower.cost @ responses)
-    scale = max(1.0, abs(value), float(np.abs(program.follower.cost) @ np.abs(responses)))
+    cost = float(program.follower.cost @ y)
+    scale = max(_cost_floor(program.follower), abs(value), float(np.abs(program.follower.cost) @ np.abs(y)))
     found.excess(
         "the follower can do better than its claimed answer at", "follower cost", 0, cost - value, scale
     )
-    _check_prices(program.follower, prices, shift, value, found)
+    _check_prices(program.follower, p, shift, value, found)
     return found.verdict(value + program.follower.offset, cost - value)
 
 
@@ -103,7 +102,7 @@ class _Findings:
         self._found.append(Finding(what, name, index, amount, self._units.get(name.split("[")[0], "")))
 
     def excess(self, what: str, name: str, index: int, amount: float, scale: float) -> None:
-        if amount > self._tolerance * max(1.0, scale):
+        if not amount <= self._tolerance * scale:
             self.always(what, name, index, amount)
 
     def outside(
@@ -116,15 +115,24 @@ class _Findings:
         scale: FloatArray,
     ) -> None:
         amount = np.maximum(lower - values, values - upper)
-        for index in np.flatnonzero(amount > self._tolerance * np.maximum(1.0, scale)):
+        for index in np.flatnonzero(amount > self._tolerance * scale):
             self.always(what, names[index], int(index), float(amount[index]))
 
     def verdict(self, value: float, gap: float) -> Verification:
         return Verification(tuple(self._found), value, gap)
 
 
-def _size(values: FloatArray) -> FloatArray:
-    return np.abs(values)
+def _at_least_one(values: FloatArray) -> FloatArray:
+    return np.maximum(1.0, np.abs(values))
+
+
+def _cost_floor(follower: LinearProgram) -> float:
+    """The least scale of costs and prices: 1, or less where all of the follower's costs are smaller.
+
+    With costs of 1e-6 an answer that wastes everything would otherwise be within the tolerance.
+    """
+    largest = float(np.abs(follower.cost).max(initial=0.0))
+    return min(1.0, largest) if largest > 0 else 1.0
 
 
 def _check_leader(
@@ -137,11 +145,16 @@ def _check_leader(
 ) -> None:
     names = program.variable_names
     found.outside(
-        "leader variable out of bounds", names, x, program.variable_lower, program.variable_upper, _size(x)
+        "leader variable out of bounds",
+        names,
+        x,
+        program.variable_lower,
+        program.variable_upper,
+        _at_least_one(x),
     )
     rounding = np.where(program.is_integer, np.abs(x - np.round(x)), 0.0)
-    for index in np.flatnonzero(rounding > TOLERANCE):
-        found.always("leader variable not integer", names[index], int(index), float(rounding[index]))
+    nowhere = np.full(x.size, -INFINITY)
+    found.outside("leader variable not integer", names, rounding, nowhere, np.zeros(x.size), np.ones(x.size))
     parts = ((program.leader_matrix, x), (program.response_matrix, y), (program.price_matrix, prices))
     activity = sum((matrix @ values for matrix, values in parts), np.zeros(len(program.leader_row_names)))
     scale = sum((abs(matrix) @ np.abs(values) for matrix, values in parts), np.zeros(activity.size))
@@ -151,12 +164,12 @@ def _check_leader(
         activity,
         program.leader_lower,
         program.leader_upper,
-        scale,
+        _at_least_one(scale),
     )
     costs = ((program.leader_cost, x), (program.response_cost, y), (program.price_cost, prices))
     recomputed = program.offset + sum(float(cost @ values) for cost, values in costs)
     magnitude = abs(program.offset) + sum(float(np.abs(cost) @ np.abs(values)) for cost, values in costs)
-    found.excess("misstated", "leader objective", 0, abs(recomputed - objective), magnitude)
+    found.excess("misstated", "leader objective", 0, abs(recomputed - objective), max(1.0, magnitude))
 
 
 def _check_answer(follower: LinearProgram, y: FloatArray, shift: FloatArray, found: _Findings) -> None:
@@ -166,7 +179,7 @@ def _check_answer(follower: LinearProgram, y: FloatArray, shift: FloatArray, fou
         y,
         follower.column_lower,
         follower.column_upper,
-        _size(y),
+        _at_least_one(y),
     )
     activity = follower.matrix @ y + shift
     scale = abs(follower.matrix) @ np.abs(y) + np.abs(shift)
@@ -176,7 +189,7 @@ def _check_answer(follower: LinearProgram, y: FloatArray, shift: FloatArray, fou
         activity,
         follower.row_lower,
         follower.row_upper,
-        scale,
+        _at_least_one(scale),
     )
 
 
@@ -211,7 +224,8 @@ def _check_prices(
     """Signs of prices and reduced costs, and the dual objective against the re-solved value."""
     reduced = follower.cost - follower.matrix.T @ prices
     terms = np.abs(follower.cost) + abs(follower.matrix).T @ np.abs(prices)
-    dual_objective, magnitude = 0.0, 0.0
+    floor = _cost_floor(follower)
+    dual_objective, magnitude = 0.0, floor
     for what, names, values, lower, upper, scale in (
         (
             "price of the wrong sign at",
@@ -220,7 +234,7 @@ def _check_prices(
             follower.row_lower - shift,
             follower.row_upper - shift,
             # A price with no bound to support it is wrong whatever its size, so its size does not excuse it.
-            np.ones(prices.size),
+            np.full(prices.size, floor),
         ),
         (
             "reduced cost of the wrong sign at",
@@ -228,7 +242,7 @@ def _check_prices(
             reduced,
             follower.column_lower,
             follower.column_upper,
-            terms,
+            np.maximum(floor, terms),
         ),
     ):
         allowed_high = np.where(np.isfinite(lower), INFINITY, 0.0)

@@ -157,7 +157,7 @@ def solve_mip_with_highs(problem: MixedIntegerProgram, limits: SolveLimits) -> M
         linear = replace(problem.linear, cost=np.zeros_like(problem.linear.cost), offset=0.0)
         point = _search(replace(problem, linear=linear, start=None), limits, started)
         status = Status.UNBOUNDED if point.columns is not None else point.status
-        return MipResult(status, HIGHS, time.perf_counter() - started)
+        return MipResult(status, HIGHS, time.perf_counter() - started, interrupted=point.interrupted)
     return _search(problem, limits, started)
 
 
@@ -182,16 +182,33 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
         start.col_value = problem.start.tolist()
         start.value_valid = True
         highs.setSolution(start)
-    highs.HandleKeyboardInterrupt = True  # a long search must not swallow Ctrl-C
-    highs.solve()
+    interrupted = _run_interruptibly(highs)
     status = highs.getModelStatus()
-    if status in _SETTLE_WITHOUT_PRESOLVE:
+    if status in _SETTLE_WITHOUT_PRESOLVE and not interrupted:
         highs.setOptionValue("presolve", "off")
-        highs.solve()
+        interrupted = _run_interruptibly(highs)
         status = highs.getModelStatus()
     if status not in _STATUS:
         raise SolverError(f"{HIGHS} ended a MILP with '{highs.modelStatusToString(status)}'.")
-    return _mip_result(highs, _STATUS[status], bool(integer.size), time.perf_counter() - started)
+    result = _mip_result(highs, _STATUS[status], bool(integer.size), time.perf_counter() - started)
+    return replace(result, interrupted=interrupted)
+
+
+def _run_interruptibly(highs: highspy.Highs) -> bool:
+    """Run in a thread so that Ctrl-C stops the search and keeps its incumbent; says whether it was pressed.
+
+    ``Highs.solve`` can do the same, but announces it on standard output, where results belong.
+    """
+    highs.HandleKeyboardInterrupt = True
+    highs.startSolve()
+    finished, interrupted = False, False
+    while not finished:
+        try:
+            finished, _ = highs.wait(0.1)
+        except KeyboardInterrupt:
+            interrupted = True
+            highs.cancelSolve()
+    return interrupted
 
 
 def _mip_result(highs: highspy.Highs, status: Status, has_integers: bool, seconds: float) -> MipResult:

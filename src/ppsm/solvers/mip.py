@@ -1,6 +1,6 @@
 """Mixed-integer programs and their results, whoever solves them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.program import LinearProgram
@@ -42,7 +42,10 @@ class SolveLimits:
 
 @dataclass(frozen=True, eq=False)
 class MipResult:
-    """The outcome of a search; ``bound`` is a proven lower bound where the status has one."""
+    """The outcome of a search; ``bound`` is a proven lower bound where the status has one.
+
+    ``interrupted`` says that Ctrl-C ended it: whoever asked should not start another.
+    """
 
     status: Status
     solver: str
@@ -50,4 +53,5 @@ class MipResult:
     objective: float | None = None
     bound: float | None = None
     columns: FloatArray | None = None
-    nodes: int = field(default=0)
+    nodes: int = 0
+    interrupted: bool = False

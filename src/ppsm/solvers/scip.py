@@ -3,6 +3,7 @@
 import importlib.util
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,15 @@ def scip_is_installed() -> bool:
     return importlib.util.find_spec("pyscipopt") is not None
 
 
+def need_scip(what: str) -> None:
+    """Refuse what cannot be done without SCIP, and say how to get it."""
+    if not scip_is_installed():
+        raise InputError(f"{what} needs SCIP, which is not installed; run: pip install 'ppsm[scip]'.")
+
+
 def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
     """Solve a MILP with SOS1 sets and indicators; on a limit the incumbent and the bound come back."""
-    if not scip_is_installed():
-        raise InputError("this method needs SCIP, which is not installed; run: pip install 'ppsm[scip]'.")
+    need_scip("a problem with SOS1 sets or indicators")
     started = time.perf_counter()
     model, variables = _build(problem)
     _set_limits(model, limits)
@@ -45,7 +51,8 @@ def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> Mi
         status = _settle(problem, limits)
     if status not in _STATUS:
         raise SolverError(f"SCIP ended with '{status}'.")
-    return _result(model, variables, _STATUS[status], time.perf_counter() - started)
+    result = _result(model, variables, _STATUS[status], time.perf_counter() - started)
+    return replace(result, interrupted=status == "userinterrupt")
 
 
 def _build(problem: MixedIntegerProgram) -> tuple[Any, list[Any]]:

@@ -1,0 +1,146 @@
+"""Games whose linear relaxation is unbounded, where solvers that branch on pairs cannot be trusted.
+
+A game is a finite union of polyhedra, one for each choice of what is tight (a pattern). It is unbounded
+exactly when some pattern has both a point and a direction along which the leader's cost falls for ever.
+Solvers that branch on SOS1 sets or indicators over an unbounded relaxation can miss that direction and call
+the best point they saw optimal. Here the question is put without a cost, so that nothing is unbounded: find a
+point ``z`` and a direction ``d`` with ``cost'd = -1`` that share a pattern. Where there is none, the optimum
+found is proven by asking, again without a cost, for a point that is better.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import FloatArray
+from ppsm.bilevel.assembly import padded, with_columns, with_rows
+from ppsm.bilevel.incumbent import pattern_program, polish
+from ppsm.bilevel.kkt import KktSystem
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import solve_lp
+from ppsm.solvers.mip import Indicators, MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.solvers.scip import solve_mip_with_scip
+from ppsm.status import Status
+
+_MOST_IMPROVEMENTS = 20
+# How much better a point must be to count; well above the solver's tolerance.
+_BETTER = 1e-7
+
+
+def solve_over_unbounded_relaxation(
+    kkt: KktSystem, problem: MixedIntegerProgram, limits: SolveLimits
+) -> MipResult:
+    """Solve one of SCIP's forms of a game whose relaxation is unbounded."""
+    ray = solve_mip_with_scip(_ray_problem(kkt), limits)
+    if ray.columns is not None:
+        # The pattern is the solver's, the verdict is that of an LP.
+        tight = ray.columns[2 * kkt.relaxation.shape[1] :] > 0.5
+        confirmed = solve_lp(pattern_program(kkt, tight)).status
+        status = Status.UNBOUNDED if confirmed is Status.UNBOUNDED else Status.NO_INCUMBENT
+        return MipResult(status, ray.solver, ray.seconds, interrupted=ray.interrupted)
+    if ray.status is not Status.INFEASIBLE:
+        return replace(ray, bound=None, objective=None)
+    result = solve_mip_with_scip(problem, limits)
+    return _proven(kkt, problem, result, limits)
+
+
+def _proven(
+    kkt: KktSystem, problem: MixedIntegerProgram, result: MipResult, limits: SolveLimits
+) -> MipResult:
+    """Improve a solution until no better point exists; only then is it called optimal."""
+    width = kkt.relaxation.shape[1]
+    for _ in range(_MOST_IMPROVEMENTS):
+        if result.columns is None or result.interrupted:
+            # Infeasible is a verdict of its own, as it does not look at the cost.
+            return replace(result, bound=None)
+        polished = polish(kkt, result.columns[:width])
+        columns = result.columns[:width] if polished is None else polished
+        objective = float(kkt.relaxation.cost @ columns) + kkt.relaxation.offset
+        limit = objective - _BETTER * max(1.0, abs(objective))
+        better = solve_mip_with_scip(_below(problem, limit), limits)
+        if better.status is Status.INFEASIBLE:
+            return replace(
+                result, status=Status.PROVEN_OPTIMAL, columns=columns, objective=objective, bound=limit
+            )
+        if better.columns is None:
+            return replace(
+                result,
+                status=Status.INCUMBENT,
+                columns=columns,
+                objective=objective,
+                bound=None,
+                interrupted=better.interrupted,
+            )
+        result = replace(better, bound=None)
+    return replace(result, status=Status.INCUMBENT, bound=None)
+
+
+def _below(problem: MixedIntegerProgram, limit: float) -> MixedIntegerProgram:
+    """The question, without a cost, whether a point with less than a given cost exists."""
+    linear = problem.linear
+    row = sp.csr_array(linear.cost[None, :])
+    upper = np.array([limit - linear.offset])
+    asked = with_rows(
+        replace(linear, cost=np.zeros_like(linear.cost), offset=0.0),
+        row,
+        np.array([-np.inf]),
+        upper,
+        ("better",),
+    )
+    return replace(problem, linear=asked, start=None)
+
+
+def _ray_problem(kkt: KktSystem) -> MixedIntegerProgram:
+    """Columns: a point z, a direction d, and a binary for each pair that both must obey."""
+    linear, sides = kkt.relaxation, kkt.pairs
+    width, count = linear.shape[1], sides.size
+    direction = _directions(linear)
+    falls = sp.csr_array(linear.cost[None, :])
+    joint = LinearProgram(
+        cost=np.zeros(2 * width),
+        matrix=sp.block_diag([linear.matrix, sp.vstack([direction.matrix, falls])], format="csr"),
+        row_lower=np.concatenate([linear.row_lower, direction.row_lower, [-1.0]]),
+        row_upper=np.concatenate([linear.row_upper, direction.row_upper, [-1.0]]),
+        column_lower=np.concatenate([linear.column_lower, direction.column_lower]),
+        column_upper=np.concatenate([linear.column_upper, direction.column_upper]),
+        row_names=tuple(f"r{k}" for k in range(2 * linear.shape[0] + 1)),
+        column_names=tuple(f"c{k}" for k in range(2 * width)),
+    )
+    names = tuple(f"t{k}" for k in range(count))
+    joint = with_columns(joint, np.zeros(count), np.ones(count), names)
+    slack = kkt.slack_matrix[sides, :]
+    entries = (np.ones(count), (np.arange(count), kkt.first_multiplier + sides))
+    pick = sp.csr_array(entries, shape=(count, width))
+    nothing = sp.csr_array((count, width))
+    rows = [
+        sp.hstack(pair) for pair in ((slack, nothing), (nothing, slack), (pick, nothing), (nothing, pick))
+    ]
+    total = joint.shape[1]
+    binaries = 2 * width + np.arange(count)
+    zero = np.zeros(count)
+    indicators = Indicators(
+        columns=np.tile(binaries, 4),
+        values=np.arange(4 * count) < 2 * count,
+        matrix=padded(sp.csr_array(sp.vstack(rows)), total),
+        upper=np.concatenate([-kkt.slack_constant[sides], zero, zero, zero]),
+    )
+    integer = np.concatenate(
+        [kkt.is_integer, np.zeros(width, dtype=np.bool_), np.ones(count, dtype=np.bool_)]
+    )
+    return MixedIntegerProgram(joint, integer, indicators=indicators)
+
+
+def _directions(linear: LinearProgram) -> LinearProgram:
+    """The recession cone of a linear program: every finite bound becomes zero."""
+
+    def cone(bound: FloatArray) -> FloatArray:
+        return np.where(np.isfinite(bound), 0.0, bound)
+
+    return replace(
+        linear,
+        row_lower=cone(linear.row_lower),
+        row_upper=cone(linear.row_upper),
+        column_lower=cone(linear.column_lower),
+        column_upper=cone(linear.column_upper),
+    )

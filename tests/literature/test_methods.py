@@ -1,0 +1,81 @@
+"""Every published problem by every method: one objective, verified, or a refusal that names a row."""
+
+import pytest
+from tests.literature.problems import PROBLEMS, Problem
+
+from ppsm.bilevel.solution import Method
+from ppsm.bilevel.solve import solve_bilevel
+from ppsm.bilevel.strong_duality import is_applicable
+from ppsm.errors import ModelError, NoValidBoundError
+from ppsm.status import Status
+
+# The problems whose big-M model is refused, because some multiplier or slack has no finite bound at all.
+NO_BIG_M = {"mersha-dempe-2006"}
+
+
+@pytest.mark.parametrize("method", [Method.AUTO, Method.SOS1, Method.INDICATOR])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
+def test_known_optimum(problem: Problem, method: Method) -> None:
+    assert_known_optimum(problem, method)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
+def test_known_optimum_by_big_m_or_a_refusal_that_names_a_row(problem: Problem) -> None:
+    if problem.key not in NO_BIG_M:
+        assert_known_optimum(problem, Method.BIG_M)
+        return
+    with pytest.raises(NoValidBoundError) as refusal:
+        solve_bilevel(problem.program, method=Method.BIG_M)
+    names = (*problem.program.follower.row_names, *problem.program.follower.column_names)
+    assert any(f"'{name} " in str(refusal.value) for name in names)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
+def test_strong_duality_solves_binary_coupling_and_refuses_other_by_name(problem: Problem) -> None:
+    program = problem.program
+    if is_applicable(program):
+        assert_known_optimum(problem, Method.STRONG_DUALITY)
+        return
+    coupled = [program.variable_names[j] for j in sorted(set(program.coupling.indices.tolist()))]
+    with pytest.raises(ModelError) as refusal:
+        solve_bilevel(program, method=Method.STRONG_DUALITY)
+    assert any(f"'{name}'" in str(refusal.value) for name in coupled)
+
+
+def test_strong_duality_is_tried_by_published_problems() -> None:
+    assert sum(is_applicable(problem.program) for problem in PROBLEMS) >= 3
+
+
+def assert_known_optimum(problem: Problem, method: Method) -> None:
+    solution = solve_bilevel(problem.program, method=method)
+    if problem.status == "infeasible":
+        assert solution.status is Status.INFEASIBLE
+        assert solution.explanation
+        return
+    program = problem.program
+    assert problem.leader_objective is not None
+    assert solution.status is Status.PROVEN_OPTIMAL
+    assert solution.verified
+    expected = program.leader_sign * problem.leader_objective
+    assert solution.leader_objective == pytest.approx(expected, abs=1e-6, rel=1e-6)
+    assert solution.leader_bound == pytest.approx(expected, abs=1e-6, rel=1e-6)
+    assert method in (Method.AUTO, solution.method)
+    if problem.x is not None and problem.y is not None:
+        assert solution.variables == pytest.approx(problem.x, abs=1e-5)
+        assert solution.responses == pytest.approx(problem.y, abs=1e-5)
+        assert problem.follower_objective is not None
+        assert solution.follower_objective == pytest.approx(
+            program.follower_sign * problem.follower_objective, abs=1e-5
+        )
+
+
+@pytest.mark.parametrize("problem", [p for p in PROBLEMS if p.trap], ids=lambda p: p.key)
+@pytest.mark.parametrize("method", [Method.AUTO, Method.BIG_M])
+def test_the_trap_of_a_too_small_big_m_does_not_catch_us(problem: Problem, method: Method) -> None:
+    """With plausible constants the textbook model answers wrongly (see test_problems_themselves)."""
+    assert problem.trap is not None
+    solution = solve_bilevel(problem.program, method=method)
+    assert solution.leader_objective is not None
+    minimised = problem.program.leader_sign * solution.leader_objective
+    assert minimised == pytest.approx(problem.leader_objective, abs=1e-6)
+    assert abs(minimised - problem.trap.wrong_objective) > 100

@@ -1,0 +1,70 @@
+"""The public interface: a change here is a change for users and belongs in the CHANGELOG."""
+
+import inspect
+
+import ppsm
+
+EXPECTED = {
+    # games
+    "Follower",
+    "FollowerOutcome",
+    "StackelbergGame",
+    "GameSolution",
+    # arrays
+    "LinearProgram",
+    "BilevelProgram",
+    # solving
+    "solve_bilevel",
+    "BilevelSolution",
+    "Method",
+    "Status",
+    "Conflict",
+    # checking
+    "verify",
+    "Verification",
+    "Finding",
+    # files
+    "read_bilevel",
+    # errors
+    "PpsmError",
+    "InputError",
+    "ModelError",
+    "FileFormatError",
+    "NoValidBoundError",
+    "SolverError",
+    "PrivacyError",
+    "SecretExposureError",
+    "BudgetExceededError",
+    "LedgerError",
+    "__version__",
+}
+
+
+def test_public_names_are_exactly_these() -> None:
+    assert set(ppsm.__all__) == EXPECTED
+    assert len(ppsm.__all__) == len(EXPECTED)
+
+
+def test_every_public_name_exists_and_says_what_it_is() -> None:
+    for name in ppsm.__all__:
+        thing = getattr(ppsm, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            assert inspect.getdoc(thing), name
+
+
+def test_errors_form_one_tree_with_the_documented_exit_codes() -> None:
+    codes = {
+        ppsm.PpsmError: 1,
+        ppsm.InputError: 2,
+        ppsm.ModelError: 2,
+        ppsm.FileFormatError: 2,
+        ppsm.NoValidBoundError: 2,
+        ppsm.SolverError: 3,
+        ppsm.PrivacyError: 4,
+        ppsm.SecretExposureError: 4,
+        ppsm.BudgetExceededError: 4,
+        ppsm.LedgerError: 4,
+    }
+    for error, code in codes.items():
+        assert issubclass(error, ppsm.PpsmError)
+        assert error.exit_code == code
