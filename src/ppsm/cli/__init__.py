@@ -11,14 +11,19 @@ from ppsm.cli import audit, bilevel, case, demo, ledger
 from ppsm.cli.app import app
 from ppsm.errors import PpsmError
 
-__all__ = ["app", "audit", "bilevel", "case", "demo", "ledger", "main"]
+__all__ = ["app", "audit", "bilevel", "case", "demo", "ledger", "main", "run"]
 
 app.add_typer(case.app, name="case")
 
 
+def run() -> None:
+    """The ``ppsm`` command: :func:`main` in a process of its own."""
+    _keep_solver_prints_off_stdout()
+    main()
+
+
 def main() -> None:
     """Run the command line; an expected error is one sentence and its exit code, never a traceback."""
-    _keep_solver_prints_off_stdout()
     try:
         app()
     except PpsmError as error:
