@@ -1,6 +1,10 @@
 """The public interface: a change here is a change for users and belongs in the CHANGELOG."""
 
 import inspect
+import subprocess
+import sys
+
+import pytest
 
 import ppsm
 
@@ -50,6 +54,22 @@ def test_every_public_name_exists_and_says_what_it_is() -> None:
         thing = getattr(ppsm, name)
         if inspect.isclass(thing) or inspect.isfunction(thing):
             assert inspect.getdoc(thing), name
+
+
+def test_files_and_arrays_do_not_wait_for_linopy() -> None:
+    code = (
+        "import sys, ppsm, ppsm.cli\n"
+        "assert 'linopy' not in sys.modules\n"
+        "ppsm.Follower\n"
+        "assert 'linopy' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Folower'"):
+        ppsm.Folower  # noqa: B018
+    assert set(ppsm.__all__) <= set(dir(ppsm))
 
 
 def test_errors_form_one_tree_with_the_documented_exit_codes() -> None:

@@ -12,6 +12,9 @@ are the whole public interface::
     read_bilevel                                the exchange format of the instance libraries
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ppsm.bilevel.exchange import read_bilevel
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.solve import solve_bilevel
@@ -27,12 +30,14 @@ from ppsm.errors import (
     SecretExposureError,
     SolverError,
 )
-from ppsm.game.follower import Follower, FollowerOutcome
 from ppsm.game.verify import Finding, Verification, verify
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.conflict import Conflict
-from ppsm.stackelberg import GameSolution, StackelbergGame
 from ppsm.status import Status
+
+if TYPE_CHECKING:
+    from ppsm.game.follower import Follower, FollowerOutcome
+    from ppsm.stackelberg import GameSolution, StackelbergGame
 
 __version__ = "0.1.0"
 
@@ -64,3 +69,21 @@ __all__ = [
     "solve_bilevel",
     "verify",
 ]
+
+# These need linopy, whose import takes as long as all the rest; files and arrays do without it.
+_ON_DEMAND = {
+    "Follower": "ppsm.game.follower",
+    "FollowerOutcome": "ppsm.game.follower",
+    "GameSolution": "ppsm.stackelberg",
+    "StackelbergGame": "ppsm.stackelberg",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_DEMAND:
+        return getattr(import_module(_ON_DEMAND[name]), name)
+    raise AttributeError(f"module 'ppsm' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

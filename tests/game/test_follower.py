@@ -117,6 +117,7 @@ def test_unbounded_follower_is_a_status() -> None:
     assert Follower.from_program(program, ["row0"]).solve().status is Status.UNBOUNDED
 
 
+@pytest.mark.filterwarnings("ignore:Variable 'x' has absent slots")
 def test_masked_entries_are_absent_not_zero() -> None:
     model = linopy.Model()
     mask = xr.DataArray([True, False, True], coords=[HOURS])

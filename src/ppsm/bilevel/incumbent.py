@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray
+from ppsm.arrays import BoolArray, FloatArray
 from ppsm.bilevel.assembly import with_rows
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.program import LinearProgram
@@ -16,20 +16,29 @@ from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
 
 _MOST_STEPS = 30
+# What counts as a multiplier or a slack rather than as rounding.
+_CLEARLY = 1e-7
 
 
 def respond(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
-    """The best point for the leader once its decision is fixed: an LP, as the duality row is then linear."""
+    """The best point for the leader once its decision is fixed, None where there is none.
+
+    One optimal answer with its multipliers tells all others (Goldman & Tucker 1956): what has a multiplier is
+    tight in every optimal answer, what has slack has a zero multiplier in every optimal dual, and any answer
+    and dual that obey both are optimal together. So the leader's choice among them is one LP.
+    """
     program, multipliers = kkt.program, kkt.multipliers
-    lower, upper = kkt.relaxation.column_lower.copy(), kkt.relaxation.column_upper.copy()
+    answer = solve_lp(program.follower.shifted(-(program.coupling @ variables)))
+    if answer.status is not Status.PROVEN_OPTIMAL:
+        return None
+    signed = multipliers.sign * multipliers.net(answer.prices, answer.reduced_costs)
+    point = np.concatenate([variables, answer.columns, signed])
+    tight = signed[kkt.pairs] > _CLEARLY
+    idle = (kkt.slacks(point)[kkt.pairs] > _CLEARLY) & ~tight
+    fixed = pattern_program(kkt, tight, idle)
+    lower, upper = fixed.column_lower.copy(), fixed.column_upper.copy()
     lower[kkt.variables] = upper[kkt.variables] = variables
-    duality = np.zeros(kkt.relaxation.shape[1])
-    duality[kkt.responses] = program.follower.cost
-    earned = -multipliers.sign * multipliers.bound + (program.coupling @ variables) @ kkt.price_map
-    duality[kkt.first_multiplier :] = earned
-    fixed = replace(kkt.relaxation, column_lower=lower, column_upper=upper)
-    row = sp.csr_array(duality[None, :])
-    solution = solve_lp(with_rows(fixed, row, np.array([-INFINITY]), np.zeros(1), ("strong duality",)))
+    solution = solve_lp(replace(fixed, column_lower=lower, column_upper=upper))
     return solution.columns if solution.status is Status.PROVEN_OPTIMAL else None
 
 
@@ -39,10 +48,10 @@ def tight_sides(kkt: KktSystem, columns: FloatArray) -> BoolArray:
     return np.asarray(multipliers > kkt.slacks(columns)[kkt.pairs])
 
 
-def pattern_program(kkt: KktSystem, tight: BoolArray) -> LinearProgram:
-    """The relaxation with every pair decided: tight, or without a multiplier."""
+def pattern_program(kkt: KktSystem, tight: BoolArray, idle: BoolArray | None = None) -> LinearProgram:
+    """The relaxation with pairs decided: tight, or idle (without a multiplier); all others, if not given."""
     upper = kkt.relaxation.column_upper.copy()
-    upper[kkt.first_multiplier + kkt.pairs[~tight]] = 0.0
+    upper[kkt.first_multiplier + kkt.pairs[~tight if idle is None else idle]] = 0.0
     fixed = kkt.pairs[tight]
     constant = -kkt.slack_constant[fixed]
     return with_rows(

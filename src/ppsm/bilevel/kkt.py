@@ -36,6 +36,11 @@ class Multipliers:
         """How many there are."""
         return self.index.size
 
+    def net(self, prices: FloatArray, reduced_costs: FloatArray) -> FloatArray:
+        """For each multiplier the price or reduced cost of the row or column that it belongs to."""
+        where = np.where(self.is_row, self.index, prices.size + self.index)
+        return np.asarray(np.concatenate([prices, reduced_costs])[where])
+
     @cached_property
     def twin(self) -> IntArray:
         """For each multiplier the position of the other side of the same row or column, -1 where none."""

@@ -1,12 +1,16 @@
 """``ppsm demo``: a small game solved and explained."""
 
-import xarray as xr
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.table import Table
 
 from ppsm.cli.app import app
-from ppsm.examples.water import DISTRICTS, water_game, water_market
-from ppsm.stackelberg import GameSolution
+
+if TYPE_CHECKING:  # linopy takes long to import, and the other commands do without it
+    import xarray as xr
+
+    from ppsm.stackelberg import GameSolution
 
 _CEILING = 100.0
 
@@ -14,6 +18,8 @@ _CEILING = 100.0
 @app.command()
 def demo() -> None:
     """Solve a small built-in game end to end and explain it."""
+    from ppsm.examples.water import water_game, water_market
+
     console = Console()
     console.print(
         "\n[bold]A game of two operators[/bold]\n"
@@ -28,10 +34,10 @@ def demo() -> None:
     _explain(console, before.price("demand"), solution)
 
 
-def _compare(console: Console, price_before: xr.DataArray, solution: GameSolution) -> None:
+def _compare(console: Console, price_before: "xr.DataArray", solution: "GameSolution") -> None:
     table = Table("district", "price before, $/ML", "reservoir", "price after, $/ML", title="Water prices")
     opened, after = solution.variable("open"), solution.price("demand")
-    for district in DISTRICTS:
+    for district in price_before.indexes["district"]:
         old, new = float(price_before.sel(district=district)), float(after.sel(district=district))
         state = "open" if float(opened.sel(district=district)) > 0.5 else "-"
         style = "red" if old > _CEILING else ""
@@ -39,15 +45,16 @@ def _compare(console: Console, price_before: xr.DataArray, solution: GameSolutio
     console.print(table)
 
 
-def _explain(console: Console, price_before: xr.DataArray, solution: GameSolution) -> None:
+def _explain(console: Console, price_before: "xr.DataArray", solution: "GameSolution") -> None:
     found = solution.bilevel
     dear = int((price_before > _CEILING).sum())
-    opened = [str(d) for d in DISTRICTS if float(solution.variable("open").sel(district=d)) > 0.5]
+    is_open = solution.variable("open") > 0.5
+    opened = [str(district) for district in is_open.indexes["district"] if is_open.sel(district=district)]
     verdict = "nothing wrong" if found.verified else "errors"
     console.print(
-        f"\nWithout the leader {dear} of {len(DISTRICTS)} districts pay more than the ceiling. The cheapest "
-        f"remedy opens the reservoir of {' and '.join(opened)} for ${found.leader_objective:,.0f} a day; no "
-        f"cheaper one exists (proven bound ${found.leader_bound:,.0f}, gap {found.gap:.1e}).\n\n"
+        f"\nWithout the leader {dear} of {price_before.size} districts pay more than the ceiling. "
+        f"The cheapest remedy opens the reservoir of {' and '.join(opened)} for "
+        f"${found.leader_objective:,.0f} a day; no cheaper one exists (proven bound ${found.leader_bound:,.0f}, gap {found.gap:.1e}).\n\n"
         f"Method: {found.method.value}, because {found.method_reason}.\n"
         f"Solver: {found.solver}, {1000 * found.seconds:.0f} ms.\n\n"
         f"An independent check re-solved the market at that decision with SciPy and found {verdict}: the "
