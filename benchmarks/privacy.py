@@ -1,4 +1,7 @@
-"""Times of the privacy core: a private release with and without its ledger, and the auditor's throughput."""
+"""Times of the privacy core: a private release with and without its ledger, and the auditor's throughput.
+
+Run with ``make bench``.
+"""
 
 import tempfile
 import time
@@ -45,13 +48,3 @@ def measure() -> list[dict[str, float | str]]:
         {"name": f"exact noise for {ENTRIES} entries alone", "value": draw, "unit": "ms"},
         {"name": f"audit of {AUDIT_SAMPLES} runs per input", "value": audit / 1e3, "unit": "s"},
     ]
-
-
-def main() -> None:
-    for row in measure():
-        limit = f" (limit {row['limit']})" if "limit" in row else ""
-        print(f"{row['name']}: {row['value']:.2f} {row['unit']}{limit}")
-
-
-if __name__ == "__main__":
-    main()
