@@ -224,6 +224,12 @@ def reports_of(error: BaseException) -> str:
         [list(VALUES), list(VALUES)],
         [list(VALUES), [VALUES[0]]],
         {"north": VALUES[0]},
+        [str(value) for value in VALUES],
+        np.array(VALUES) + 1j,
+        np.ma.masked_array(VALUES, mask=[False, True, False]),
+        np.array(["2026-01-15"] * 3, dtype="datetime64[D]"),
+        [*VALUES[:2], 10**400],
+        (value for value in VALUES),
     ],
 )
 def test_bad_data_leave_no_trace(values: Any) -> None:
@@ -240,18 +246,22 @@ def test_bad_data_leave_no_trace(values: Any) -> None:
         {"labels": "abc"},
         {"labels": ["a", "a", "b"]},
         {"labels": ["a"]},
+        {"labels": VALUES},
+        {"labels": ["a", "b", VALUES[0]]},
+        {"labels": ["a", "b", " "]},
+        {"labels": (1 / 0 for _ in VALUES)},
         {"unit": ""},
         {"unit": None},
+        {"unit": VALUES},
         {"dataset": "two words"},
         {"dataset": VALUES},
     ],
 )
 def test_bad_descriptions_leave_no_trace(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError) as caught:
+    """Numbers among labels, or in place of a text, may be the secret passed in the wrong place."""
+    with pytest.raises((InputError, PrivacyError)) as caught:
         Sensitive(VALUES, **({"dataset": DATASET, "unit": "MWh"} | options))
-    assert not shows_a_value(str(caught.value))
-    if "dataset" not in options:
-        assert not shows_a_value(reports_of(caught.value))
+    assert not shows_a_value(reports_of(caught.value))
 
 
 @pytest.mark.parametrize("step", ["release", "simulate", "require_released"])
@@ -269,7 +279,14 @@ def test_raw_data_passed_by_mistake_leave_no_trace(
     assert not shows_a_value(reports_of(caught.value))
 
 
-@pytest.mark.parametrize("failure", [RuntimeError, MemoryError, KeyboardInterrupt, SystemExit])
+class Cancelled(BaseException):
+    """An interrupt that cannot be made without arguments, as some frameworks have them."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, MemoryError, KeyboardInterrupt, SystemExit, Cancelled])
 def test_a_failing_sampler_leaves_no_trace(
     failure: type[BaseException],
     secret: Sensitive,
@@ -281,7 +298,9 @@ def test_a_failing_sampler_leaves_no_trace(
         raise failure(f"cannot sample {values}")
 
     monkeypatch.setattr(ExactLaplace, "add_to", fail)
-    expected = PrivacyError if issubclass(failure, Exception) else failure
+    expected = {KeyboardInterrupt: failure, SystemExit: failure, Cancelled: KeyboardInterrupt}.get(
+        failure, PrivacyError
+    )
     with pytest.raises(expected) as caught:
         mechanism.release(secret, ledger=ledger, purpose="test")
     assert not shows_a_value(reports_of(caught.value))
