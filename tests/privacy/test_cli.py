@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from ppsm.arrays import FloatArray
 from ppsm.cli import main
-from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive
+from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive, ledger_file
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -74,10 +75,21 @@ def test_show_lists_releases(path: Path, run: Run) -> None:
     assert "[red]day-ahead" in run("ledger", "show", path, "--dataset", "gas")[1]
 
 
+def test_show_tells_of_an_entry_without_a_record(path: Path, run: Run) -> None:
+    with Ledger(path)._file.transaction(write=True) as connection:
+        head = next(ledger_file.newest_first(connection))
+        forged = replace(head, sequence=head.sequence + 1, kind="spend", detail="{", previous=head.hash)
+        ledger_file.append(connection, forged)
+    code, _, err = run("ledger", "show", path, "--dataset", "gas")
+    assert code == 4
+    assert "holds no release record" in err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ("gas", "--epsilon", 0),
+        ("(all)", "--epsilon", 1),
         ("gas", "--epsilon", 1, "--alpha", 7),
         ("gas", "--epsilon", 1, "--unit", "kWh"),
         ("new", "--epsilon", 1, "--alpha", 7),
