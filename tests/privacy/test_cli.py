@@ -162,12 +162,24 @@ def test_a_failed_audit_leaves_with_5(run: Run) -> None:
         ("--alpha", 1, "--mechanism", "no.such.module:function"),
         ("--alpha", 1, "--mechanism", "gaussian"),
         ("--alpha", 1, "--mechanism", "json:nothing"),
+        ("--alpha", 1, "--mechanism", ".relative:function"),
+        ("--alpha", 1, "--mechanism", "math:pi"),
+        ("--alpha", 1, "--mechanism", "json:dumps"),
+        ("--alpha", 1, "--mechanism", "broken_syntax:function"),
+        ("--alpha", 1, "--mechanism", "leaves_at_once:function"),
+        ("--alpha", 1, "--dimension", 10**12),
     ],
 )
-def test_bad_audits_leave_with_2(arguments: tuple[object, ...], run: Run) -> None:
+def test_bad_audits_leave_with_2(
+    arguments: tuple[object, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_syntax.py").write_text("def function(")
+    (tmp_path / "leaves_at_once.py").write_text("import sys; sys.exit(3)")
+    monkeypatch.syspath_prepend(tmp_path)
     code, _, err = run("audit", *arguments)
     assert code == 2
     assert err.startswith("error: ")
+    assert len(err.splitlines()) == 1
 
 
 def test_progress_is_shown_on_a_terminal_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
