@@ -128,6 +128,11 @@ REFUSED: dict[str, Callable[[Any], object]] = {
     "vars": vars,
     "dict": lambda s: s.__dict__,
     "attribute change": lambda s: setattr(s, "_labels", ("a",)),
+    "second making": lambda s: s.__init__([1.0], dataset=DATASET, unit="MWh"),
+    "object array": lambda s: np.array([s], dtype=object),
+    "format of an entry": lambda s: "{x[0]}".format(x=s),  # noqa: UP032
+    "pydantic numbers": lambda s: pydantic.TypeAdapter(list[float]).validate_python(list(s)),
+    "frame of a secret": lambda s: pd.DataFrame({"demand": s}),
     "subclass": _subclass,
     "as released": lambda s: require_released(s),
 }
@@ -153,6 +158,7 @@ SHOWN: dict[str, Callable[[Any], str]] = {
     "referents": lambda s: repr(gc.get_referents(s)),
     "vault without the key": lambda s: repr(s._vault(object())),
     "size": lambda s: str(sys.getsizeof(s)),
+    "data frame as json": lambda s: str(pd.DataFrame({"demand": [s]}).to_json()),
 }
 
 

@@ -75,6 +75,8 @@ class Sensitive:
         # wrong place, must leave it before anything can fail.
         check = _check_later(values, labels, unit, dataset, nonnegative)
         del values, labels, unit, dataset
+        if hasattr(self, "_vault"):
+            _refusal("change")(self)
         store = object.__setattr__
         for name, part in zip(("_vault", "_labels", "_unit", "_dataset"), run_sealed(check), strict=True):
             store(self, name, part)
