@@ -236,8 +236,8 @@ def test_public_values_must_be_numbers(mechanism: LaplaceMechanism) -> None:
             mechanism.perturb_public(values)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("probability", [0.0, 1.0, -0.1, math.nan])
-def test_quantiles_need_probabilities(probability: float) -> None:
+@pytest.mark.parametrize("probability", [0.0, 1.0, -0.1, math.nan, "0.5", None])
+def test_quantiles_need_probabilities(probability: Any) -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         LaplaceMechanism(alpha=1.0).quantile(probability)
 

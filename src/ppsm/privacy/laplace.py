@@ -14,6 +14,7 @@ References
 """
 
 import math
+import numbers
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import ClassVar
@@ -190,5 +191,5 @@ def _checked_dimension(dimension: int) -> int:
 
 
 def _inside_unit_interval(probability: float) -> None:
-    if not 0.0 < probability < 1.0:
+    if not isinstance(probability, numbers.Real) or not 0.0 < probability < 1.0:
         raise InputError(f"probability is {probability}, expected a number between 0 and 1: pass one.")
