@@ -9,6 +9,7 @@ import json
 import logging
 import pickle
 import pprint
+import re
 import string
 import sys
 import traceback
@@ -169,13 +170,17 @@ def shows_a_value(text: str) -> bool:
         for value in VALUES
         for form in (repr(value), f"{value:.2f}", f"{value:.0f}", f"{value:.4g}", str(int(value)))
     ]
-    return any(form in text for form in forms)
+    # Whole numbers only: the digits of a rounded value turn up in addresses of objects by chance.
+    return re.search(rf"(?<![\w.])({'|'.join(map(re.escape, forms))})(?!\w)", text) is not None
 
 
 def test_the_search_for_values_finds_them() -> None:
     assert shows_a_value(f"x = {VALUES[1]}")
     assert shows_a_value(repr(np.array(VALUES)))
+    for seen in ("x=4322", "[-8765.43]", "{'north': 4321.987654}", "8765.432198x"):
+        assert shows_a_value(seen)
     assert not shows_a_value("<Sensitive: 3 entries>")
+    assert not shows_a_value("<object at 0x7f1234000000> 140123412341234")
 
 
 @pytest.mark.parametrize("way", REFUSED)
