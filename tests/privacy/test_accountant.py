@@ -104,6 +104,25 @@ def test_an_overspend_says_spent_asked_left_and_the_remedy(keeper: Keeper) -> No
     assert keeper.balance("a").spent == Decimal("0.75")
 
 
+def test_the_grant_that_a_refusal_suggests_is_enough(keeper: Keeper) -> None:
+    """Grants are floats, and what is missing need not be one."""
+    keeper.grant("a", 0.1, 100.0)
+    release = record(alpha=70.0, epsilon=0.9)
+    with pytest.raises(BudgetExceededError) as caught:
+        keeper.charge(release)
+    suggested = str(caught.value).rpartition("--epsilon ")[2].rstrip("'.")
+    keeper.grant("a", float(suggested), None)
+    keeper.charge(release)
+    assert 0 <= keeper.balance("a").left < Decimal("1e-15")
+
+
+def test_budgets_stay_numbers(keeper: Keeper) -> None:
+    keeper.grant("a", 1.7e308, 100.0)
+    with pytest.raises(InputError, match="beyond all numbers"):
+        keeper.grant("a", 1.7e308, None)
+    assert keeper.balance("a").granted == Decimal("1.7e308")
+
+
 def test_grants_add_up(keeper: Keeper) -> None:
     keeper.grant("a", 1.0, 100.0)
     assert keeper.grant("a", 0.5, None).granted == Decimal("1.5")

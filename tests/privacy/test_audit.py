@@ -194,6 +194,58 @@ def test_leaks_outside_the_numbers_count_too() -> None:
     assert not report.passes
 
 
+def test_a_rare_look_at_the_input_shows() -> None:
+    """A mechanism that returns its input once in 200 runs repeats a value that honest noise never hits."""
+
+    def leaky(rows: FloatArray) -> FloatArray:
+        return np.where(draws.random((len(rows), 1)) < 0.005, rows, noise(rows))
+
+    draws = generator(12)
+    noise = honest(draws)
+    report = audit_mechanism(
+        leaky, [7.3, 2.0], [8.3, 2.0], claimed_epsilon=1.0, samples=100_000, batched=True
+    )
+    assert report.epsilon_lower_bound > 2.0
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        lambda noisy: np.maximum(noisy, 0.0),
+        np.round,
+        np.sign,
+        lambda noisy: np.where(noisy < 0, math.nan, noisy),
+    ],
+)
+def test_post_processing_is_no_leak(after: Callable[[FloatArray], FloatArray]) -> None:
+    for seed in range(10):
+        mechanism = honest(generator(seed))
+        report = audit_mechanism(
+            lambda rows, noise=mechanism: after(noise(rows)),  # type: ignore[misc]
+            [0.0, 0.0],
+            [1.0, 0.0],
+            claimed_epsilon=1.0,
+            samples=4000,
+            batched=True,
+        )
+        assert report.passes
+
+
+@pytest.mark.filterwarnings("error")
+def test_huge_outputs_are_outcomes_like_any_other() -> None:
+    mechanism = LaplaceMechanism(alpha=1e300)
+    assert audit_laplace(mechanism, alpha=1e300, epsilon=1.0, samples=400, confidence=1 - 1e-7).passes
+    largest = audit_mechanism(
+        lambda rows: np.full((len(rows), 2), 1e308),
+        [0.0],
+        [1.0],
+        claimed_epsilon=1.0,
+        samples=400,
+        batched=True,
+    )
+    assert largest.epsilon_lower_bound == 0.0
+
+
 def test_identical_outputs_prove_nothing() -> None:
     report = audit_mechanism(lambda _: [0.0], [0.0], [1.0], claimed_epsilon=0.1, samples=200)
     assert report.passes

@@ -1,8 +1,10 @@
 """The commands as a user runs them: tables, JSON, exit codes."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 from ppsm.arrays import FloatArray
 from ppsm.cli import main
-from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive
+from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive, ledger_file
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -56,6 +58,13 @@ def test_init_as_json(tmp_path: Path, run: Run) -> None:
     assert json.loads(out)["head"] == Ledger(tmp_path / "new.db").verify().head
 
 
+def test_the_suggested_command_can_be_pasted(tmp_path: Path, run: Run) -> None:
+    out = run("ledger", "init", tmp_path / "läger 1.db")[1]
+    words = shlex.split(out.partition("budget: ppsm ")[2].replace("DATASET", "gas"))
+    assert run(*words)[0] == 0
+    assert Ledger(tmp_path / "läger 1.db").balance("gas").alpha == 100
+
+
 def test_grant_and_show_agree(path: Path, run: Run) -> None:
     code, out, _ = run("ledger", "grant", path, "gas", "--epsilon", 0.5, "--json")
     assert code == 0
@@ -74,10 +83,21 @@ def test_show_lists_releases(path: Path, run: Run) -> None:
     assert "[red]day-ahead" in run("ledger", "show", path, "--dataset", "gas")[1]
 
 
+def test_show_tells_of_an_entry_without_a_record(path: Path, run: Run) -> None:
+    with Ledger(path)._file.transaction(write=True) as connection:
+        head = next(ledger_file.newest_first(connection))
+        forged = replace(head, sequence=head.sequence + 1, kind="spend", detail="{", previous=head.hash)
+        ledger_file.append(connection, forged)
+    code, _, err = run("ledger", "show", path, "--dataset", "gas")
+    assert code == 4
+    assert "holds no release record" in err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ("gas", "--epsilon", 0),
+        ("(all)", "--epsilon", 1),
         ("gas", "--epsilon", 1, "--alpha", 7),
         ("gas", "--epsilon", 1, "--unit", "kWh"),
         ("new", "--epsilon", 1, "--alpha", 7),
@@ -150,12 +170,24 @@ def test_a_failed_audit_leaves_with_5(run: Run) -> None:
         ("--alpha", 1, "--mechanism", "no.such.module:function"),
         ("--alpha", 1, "--mechanism", "gaussian"),
         ("--alpha", 1, "--mechanism", "json:nothing"),
+        ("--alpha", 1, "--mechanism", ".relative:function"),
+        ("--alpha", 1, "--mechanism", "math:pi"),
+        ("--alpha", 1, "--mechanism", "json:dumps"),
+        ("--alpha", 1, "--mechanism", "broken_syntax:function"),
+        ("--alpha", 1, "--mechanism", "leaves_at_once:function"),
+        ("--alpha", 1, "--dimension", 10**12),
     ],
 )
-def test_bad_audits_leave_with_2(arguments: tuple[object, ...], run: Run) -> None:
+def test_bad_audits_leave_with_2(
+    arguments: tuple[object, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_syntax.py").write_text("def function(")
+    (tmp_path / "leaves_at_once.py").write_text("import sys; sys.exit(3)")
+    monkeypatch.syspath_prepend(tmp_path)
     code, _, err = run("audit", *arguments)
     assert code == 2
     assert err.startswith("error: ")
+    assert len(err.splitlines()) == 1
 
 
 def test_progress_is_shown_on_a_terminal_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from ppsm.errors import BudgetExceededError, InputError, PrivacyError
 from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive
 from ppsm.privacy.noise import ExactLaplace, charged_loss, scale_for
 
-BAD_NUMBERS: list[Any] = [0.0, -1.0, math.nan, math.inf, -math.inf, "1", None, True]
+BAD_NUMBERS: list[Any] = [0.0, -1.0, math.nan, math.inf, -math.inf, "1", None, True, 10**400]
 MODERATE = st.floats(min_value=1e-9, max_value=1e9)
 
 
@@ -210,8 +210,34 @@ def test_closed_forms_by_hand() -> None:
     assert mechanism.error_within(1.0 - math.exp(-2.0)) == pytest.approx(6.0)
 
 
-@pytest.mark.parametrize("probability", [0.0, 1.0, -0.1, math.nan])
-def test_quantiles_need_probabilities(probability: float) -> None:
+@pytest.mark.parametrize("dimension", [0, -1, 1.5, True])
+def test_errors_need_a_dimension(dimension: Any) -> None:
+    mechanism = LaplaceMechanism(alpha=1.0)
+    for form in (
+        mechanism.expected_l1_error,
+        mechanism.expected_l2_error,
+        mechanism.expected_squared_l2_error,
+    ):
+        with pytest.raises(InputError, match="dimension"):
+            form(dimension)
+
+
+def test_sums_beyond_all_floats_are_the_largest_float() -> None:
+    largest = np.finfo(np.float64).max
+    noisy = LaplaceMechanism(alpha=1e308).perturb_public(np.full(200, largest))
+    assert np.isfinite(noisy).all()
+    assert (noisy == largest).any()
+    assert LaplaceMechanism(alpha=1e200).variance == math.inf
+
+
+def test_public_values_must_be_numbers(mechanism: LaplaceMechanism) -> None:
+    for values in (["a"], [[1.0], [1.0, 2.0]], [None], [math.nan]):
+        with pytest.raises(InputError, match="numbers"):
+            mechanism.perturb_public(values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("probability", [0.0, 1.0, -0.1, math.nan, "0.5", None])
+def test_quantiles_need_probabilities(probability: Any) -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         LaplaceMechanism(alpha=1.0).quantile(probability)
 

@@ -9,6 +9,7 @@ import json
 import logging
 import pickle
 import pprint
+import re
 import string
 import sys
 import traceback
@@ -128,6 +129,11 @@ REFUSED: dict[str, Callable[[Any], object]] = {
     "vars": vars,
     "dict": lambda s: s.__dict__,
     "attribute change": lambda s: setattr(s, "_labels", ("a",)),
+    "second making": lambda s: s.__init__([1.0], dataset=DATASET, unit="MWh"),
+    "object array": lambda s: np.array([s], dtype=object),
+    "format of an entry": lambda s: "{x[0]}".format(x=s),  # noqa: UP032
+    "pydantic numbers": lambda s: pydantic.TypeAdapter(list[float]).validate_python(list(s)),
+    "frame of a secret": lambda s: pd.DataFrame({"demand": s}),
     "subclass": _subclass,
     "as released": lambda s: require_released(s),
 }
@@ -153,6 +159,7 @@ SHOWN: dict[str, Callable[[Any], str]] = {
     "referents": lambda s: repr(gc.get_referents(s)),
     "vault without the key": lambda s: repr(s._vault(object())),
     "size": lambda s: str(sys.getsizeof(s)),
+    "data frame as json": lambda s: str(pd.DataFrame({"demand": [s]}).to_json()),
 }
 
 
@@ -163,13 +170,17 @@ def shows_a_value(text: str) -> bool:
         for value in VALUES
         for form in (repr(value), f"{value:.2f}", f"{value:.0f}", f"{value:.4g}", str(int(value)))
     ]
-    return any(form in text for form in forms)
+    # Whole numbers only: the digits of a rounded value turn up in addresses of objects by chance.
+    return re.search(rf"(?<![\w.])({'|'.join(map(re.escape, forms))})(?!\w)", text) is not None
 
 
 def test_the_search_for_values_finds_them() -> None:
     assert shows_a_value(f"x = {VALUES[1]}")
     assert shows_a_value(repr(np.array(VALUES)))
+    for seen in ("x=4322", "[-8765.43]", "{'north': 4321.987654}", "8765.432198x"):
+        assert shows_a_value(seen)
     assert not shows_a_value("<Sensitive: 3 entries>")
+    assert not shows_a_value("<object at 0x7f1234000000> 140123412341234")
 
 
 @pytest.mark.parametrize("way", REFUSED)
@@ -224,6 +235,12 @@ def reports_of(error: BaseException) -> str:
         [list(VALUES), list(VALUES)],
         [list(VALUES), [VALUES[0]]],
         {"north": VALUES[0]},
+        [str(value) for value in VALUES],
+        np.array(VALUES) + 1j,
+        np.ma.masked_array(VALUES, mask=[False, True, False]),
+        np.array(["2026-01-15"] * 3, dtype="datetime64[D]"),
+        [*VALUES[:2], 10**400],
+        (value for value in VALUES),
     ],
 )
 def test_bad_data_leave_no_trace(values: Any) -> None:
@@ -240,18 +257,22 @@ def test_bad_data_leave_no_trace(values: Any) -> None:
         {"labels": "abc"},
         {"labels": ["a", "a", "b"]},
         {"labels": ["a"]},
+        {"labels": VALUES},
+        {"labels": ["a", "b", VALUES[0]]},
+        {"labels": ["a", "b", " "]},
+        {"labels": (1 / 0 for _ in VALUES)},
         {"unit": ""},
         {"unit": None},
+        {"unit": VALUES},
         {"dataset": "two words"},
         {"dataset": VALUES},
     ],
 )
 def test_bad_descriptions_leave_no_trace(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError) as caught:
+    """Numbers among labels, or in place of a text, may be the secret passed in the wrong place."""
+    with pytest.raises((InputError, PrivacyError)) as caught:
         Sensitive(VALUES, **({"dataset": DATASET, "unit": "MWh"} | options))
-    assert not shows_a_value(str(caught.value))
-    if "dataset" not in options:
-        assert not shows_a_value(reports_of(caught.value))
+    assert not shows_a_value(reports_of(caught.value))
 
 
 @pytest.mark.parametrize("step", ["release", "simulate", "require_released"])
@@ -269,7 +290,14 @@ def test_raw_data_passed_by_mistake_leave_no_trace(
     assert not shows_a_value(reports_of(caught.value))
 
 
-@pytest.mark.parametrize("failure", [RuntimeError, MemoryError, KeyboardInterrupt, SystemExit])
+class Cancelled(BaseException):
+    """An interrupt that cannot be made without arguments, as some frameworks have them."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, MemoryError, KeyboardInterrupt, SystemExit, Cancelled])
 def test_a_failing_sampler_leaves_no_trace(
     failure: type[BaseException],
     secret: Sensitive,
@@ -281,7 +309,9 @@ def test_a_failing_sampler_leaves_no_trace(
         raise failure(f"cannot sample {values}")
 
     monkeypatch.setattr(ExactLaplace, "add_to", fail)
-    expected = PrivacyError if issubclass(failure, Exception) else failure
+    expected = {KeyboardInterrupt: failure, SystemExit: failure, Cancelled: KeyboardInterrupt}.get(
+        failure, PrivacyError
+    )
     with pytest.raises(expected) as caught:
         mechanism.release(secret, ledger=ledger, purpose="test")
     assert not shows_a_value(reports_of(caught.value))

@@ -1,20 +1,23 @@
 """Broken files, full disks, wrong clocks: a clear error, nothing released, nothing lost."""
 
 import os
+import random
 import resource
 import sqlite3
 import tempfile
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.privacy.conftest import DATASET, make_secret
 
-from ppsm.errors import LedgerError
+from ppsm.errors import InputError, LedgerError
 from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive, ledger_file
 from ppsm.privacy.ledger_file import LedgerFile
 from ppsm.privacy.noise import ExactLaplace
@@ -73,6 +76,107 @@ def test_damaged_pages(ledger: Ledger, secret: Sensitive) -> None:
     ledger.path.write_bytes(content)
     with pytest.raises(LedgerError, match="damaged"):
         release(ledger, secret)
+
+
+def test_a_damaged_index_neither_hides_a_spend_nor_passes(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ExactLaplace, "add_to", lambda _, values: values)
+    release_often(ledger, 2)
+    ledger.close()
+    with closing(sqlite3.connect(ledger.path)) as connection:
+        roots = connection.execute("SELECT rootpage FROM sqlite_master WHERE type = 'index'").fetchall()
+    content = bytearray(ledger.path.read_bytes())
+    for (root,) in roots:
+        count = 4096 * (root - 1) + 4  # the low byte of the number of entries on the page
+        assert content[count] == 4
+        content[count] = 3
+    ledger.path.write_bytes(content)
+    assert roots
+    assert ledger.balance(DATASET).spent == 2
+    assert any("damaged" in finding for finding in ledger.verify().findings)
+
+
+def test_random_damage_is_told_or_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever byte is hit: a clear error or the right balance, and no change that verification overlooks."""
+    monkeypatch.setattr(ExactLaplace, "add_to", lambda _, values: values)
+    ledger = Ledger.create(tmp_path / "ledger.db")
+    ledger.grant(DATASET, epsilon=9.0, alpha=100.0, unit="MWh")
+    release_often(ledger, 6)
+    entries = ledger.entries()
+    ledger.close()
+    content = ledger.path.read_bytes()
+    chance = random.Random(5)  # noqa: S311 - damage needs no secrecy
+    complaints = 0
+    for place in chance.sample([place for place, byte in enumerate(content) if byte], 250):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << chance.randrange(8)
+        path = tmp_path / f"damaged{place}.db"
+        path.write_bytes(damaged)
+        try:
+            copy = Ledger(path)
+            sound = copy.verify().ok
+            assert copy.balance(DATASET).spent == 6
+            assert not sound or copy.entries() == entries
+            complaints += not sound
+            copy.close()
+        except (LedgerError, InputError):
+            complaints += 1
+    assert complaints > 100
+
+
+def test_damaged_text_in_the_schema(ledger: Ledger) -> None:
+    """SQLite's own message cannot be decoded then."""
+    ledger.close()
+    content = ledger.path.read_bytes()
+    ledger.path.write_bytes(content.replace(b"CREATE TABLE entries", b"CREATE TABL\xde entries"))
+    with pytest.raises(LedgerError, match="is damaged"):
+        Ledger(ledger.path)
+
+
+def test_an_interrupt_at_the_beginning_leaves_no_open_transaction(ledger: Ledger) -> None:
+    class Interrupted(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            cursor = super().execute(statement, *values)
+            if statement == "BEGIN IMMEDIATE":
+                raise KeyboardInterrupt
+            return cursor
+
+    handle = ledger._file._current_handle()
+    handle.connection = sqlite3.connect(ledger.path, isolation_level=None, factory=Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.grant(DATASET, epsilon=1.0)
+    assert not handle.connection.in_transaction
+    assert Ledger(ledger.path, timeout_s=0.1).grant(DATASET, epsilon=1.0).granted == 4
+
+
+def test_threads_that_wait_for_a_lock_blame_nothing_else(ledger: Ledger) -> None:
+    """One thread's failure closes the connection that others wait for; they open another."""
+    impatient = Ledger(ledger.path, timeout_s=0.02)
+
+    def grant(_: int) -> str:
+        try:
+            impatient.grant(DATASET, epsilon=1.0)
+        except LedgerError as error:
+            return str(error)
+        return "granted"
+
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as other, ThreadPoolExecutor(4) as pool:
+        other.execute("BEGIN IMMEDIATE")
+        answers = list(pool.map(grant, range(12)))
+    assert all("is locked by another process" in answer for answer in answers), answers
+
+
+def test_a_relative_path_stays_where_it_was(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change of directory must not lead to another ledger of the same name, with a budget of its own."""
+    monkeypatch.chdir(ledger.path.parent)
+    relative = Ledger(ledger.path.name)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    Ledger.create(ledger.path.name)
+    assert relative.balance(DATASET).granted == 3
 
 
 def test_a_file_cut_in_half(ledger: Ledger, secret: Sensitive) -> None:
@@ -204,8 +308,7 @@ def test_a_clock_that_stands_still_is_no_trouble(
 
 def test_an_entry_without_numbers(ledger: Ledger, secret: Sensitive, monkeypatch: pytest.MonkeyPatch) -> None:
     with ledger._file.transaction(write=True) as connection:
-        head = ledger_file.last_entry(connection)
-        assert head is not None
+        head = next(ledger_file.newest_first(connection))
         ledger_file.append(
             connection, replace(head, sequence=head.sequence + 1, granted="much", previous=head.hash)
         )

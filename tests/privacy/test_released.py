@@ -96,6 +96,16 @@ def test_a_forged_receipt_is_not_confirmed(released: Released, ledger: Ledger) -
         {"record__dataset": "no spaces please"},
         {"receipt": None},
         {"receipt__charged": "a lot"},
+        {"receipt__charged": "NaN"},
+        {"receipt__charged": "-1"},
+        {"receipt__charged": [0, [1], 2]},
+        {"receipt__sequence": 10**30},
+        {"receipt__sequence": 0},
+        {"record__time": "0001-01-01T00:00:00+23:59"},
+        {"record__alpha": 10**400},
+        {"labels": "abc"},
+        {"labels": [1, 2, 3]},
+        {"steps": "repair"},
         {"steps": [""]},
     ],
 )
@@ -104,7 +114,9 @@ def test_bad_files_are_refused(changes: dict[str, Any], released: Released) -> N
         Released.from_json(_forge(released.to_json(), **changes))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"format": "ppsm-released/1"}', "not json"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "null", '{"format": "ppsm-released/1"}', "not json", "[" * 100_000]
+)
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(FileFormatError):
         Released.from_json(text)

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
+from ppsm.arrays import FloatArray
 from ppsm.cli.app import app
 from ppsm.errors import InputError
 from ppsm.privacy.audit import DEFAULT_CONFIDENCE, AuditReport, Mechanism, Progress, audit_laplace
@@ -36,7 +38,7 @@ def audit(
     chosen = (
         LaplaceMechanism(alpha=alpha, epsilon=epsilon) if mechanism == "laplace" else _imported(mechanism)
     )
-    with _progress(2 * samples) as progress:
+    with _progress(2 * samples) as progress, _enough_memory(samples, dimension):
         report = audit_laplace(
             chosen,
             alpha=alpha,
@@ -54,16 +56,41 @@ def audit(
 
 
 def _imported(path: str) -> Mechanism:
-    """Return the function that ``package.module:function`` names."""
+    """Return the function that ``package.module:function`` names; its failures become our errors."""
     module, _, name = path.partition(":")
     try:
         function: Mechanism = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a module can fail in any way while it is imported
         raise InputError(
-            f"The mechanism '{path}' cannot be imported ({error}), expected 'laplace' or "
+            f"The mechanism '{path}' cannot be imported ({_in_one_line(error)}), expected 'laplace' or "
             "'package.module:function': check the spelling and PYTHONPATH."
         ) from None
-    return function
+
+    def guarded(vector: FloatArray) -> FloatArray:
+        try:
+            return np.asarray(function(vector), dtype=np.float64)
+        except Exception as error:  # noqa: BLE001 - the code is the user's
+            raise InputError(
+                f"The mechanism '{path}' failed on a test vector ({_in_one_line(error)}), expected a "
+                "function that takes a vector and returns one with noise: mend it."
+            ) from None
+
+    return guarded
+
+
+def _in_one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+@contextmanager
+def _enough_memory(samples: int, dimension: int) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError:
+        raise InputError(
+            f"{samples} runs of {dimension} entries do not fit into memory: ask for fewer samples or a "
+            "smaller dimension."
+        ) from None
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from rich.table import Table
 from ppsm.cli.app import app
 from ppsm.errors import LedgerError
 from ppsm.privacy import Balance, Ledger, ReleaseRecord
+from ppsm.privacy.ledger_file import Entry
 
 commands = typer.Typer(
     name="ledger",
@@ -32,8 +34,8 @@ def init(path: LedgerPath, as_json: AsJson = False) -> None:
         typer.echo(json.dumps({"ledger": str(path), "head": verification.head}))
     else:
         typer.echo(
-            f"Made {path}. Give a data set a budget: ppsm ledger grant {path} DATASET --epsilon 1 "
-            "--alpha 100 --unit MWh"
+            f"Made {path}. Give a data set a budget: ppsm ledger grant {quote(str(path))} DATASET "
+            "--epsilon 1 --alpha 100 --unit MWh"
         )
 
 
@@ -66,16 +68,16 @@ def show(
         return
     balance = ledger.balance(dataset)
     spends = [entry for entry in ledger.entries() if entry.kind == "spend" and entry.dataset == dataset]
-    releases = [
-        {"sequence": entry.sequence, "charged": float(entry.amount), "record": json.loads(entry.detail)}
-        for entry in spends
-    ]
+    records = [_record(entry) for entry in spends]
     if as_json:
+        releases = [
+            {"sequence": entry.sequence, "charged": float(entry.amount), "record": record.to_dict()}
+            for entry, record in zip(spends, records, strict=True)
+        ]
         typer.echo(json.dumps({**_balance_fields(balance), "releases": releases}, indent=1))
         return
     table = Table("entry", "time", "alpha", "epsilon", "charged", "purpose", title=f"Releases of {dataset}")
-    for entry in spends:
-        record = ReleaseRecord.from_dict(json.loads(entry.detail))
+    for entry, record in zip(spends, records, strict=True):
         table.add_row(
             str(entry.sequence),
             entry.time,
@@ -113,6 +115,16 @@ def verify(
         )
     if not as_json:
         typer.echo(f"{verification.entries} entries, unbroken. Head: {verification.head}")
+
+
+def _record(entry: Entry) -> ReleaseRecord:
+    try:
+        return ReleaseRecord.from_dict(json.loads(entry.detail))
+    except ValueError as error:
+        raise LedgerError(
+            f"Entry {entry.sequence} of the ledger holds no release record ({error}): run 'ppsm "
+            "ledger verify'."
+        ) from None
 
 
 def _show_balances(balances: tuple[Balance, ...], as_json: bool) -> None:

@@ -15,6 +15,7 @@ References
 .. [RRUV16] R. Rogers, A. Roth, J. Ullman, S. Vadhan, Privacy odometers and filters, NeurIPS 2016.
 """
 
+import math
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import lru_cache
@@ -81,7 +82,12 @@ class Balance:
                 f"at another alpha or unit: leave them out, and grant epsilon as it counts at {self.alpha} "
                 f"{self.unit}."
             )
-        return replace(self, granted=exact_sum(self.granted, amount))
+        granted = exact_sum(self.granted, amount)
+        if not math.isfinite(float(granted)):
+            raise InputError(
+                f"The budget of '{self.dataset}' would grow beyond all numbers: grant what the data can bear."
+            )
+        return replace(self, granted=granted)
 
     def price(self, record: ReleaseRecord) -> Decimal:
         """Return what a release costs at the distance of this budget."""
@@ -99,12 +105,11 @@ class Balance:
                 f"A charge of {amount} was asked for, expected more than zero: price the release."
             )
         if amount > self.left:
-            missing = exact_sum(amount, -self.left)
             raise BudgetExceededError(
                 f"The privacy budget of '{self.dataset}' does not cover this release: spent {self.spent} of "
                 f"{self.granted}, asked {amount}, left {self.left} (epsilon at alpha = {self.alpha} "
                 f"{self.unit}); use a smaller epsilon or grant more with 'ppsm ledger grant LEDGER "
-                f"{self.dataset} --epsilon {missing}'."
+                f"{self.dataset} --epsilon {_float_above(exact_sum(amount, -self.left))}'."
             )
         return replace(self, spent=exact_sum(self.spent, amount))
 
@@ -159,6 +164,12 @@ def no_budget(dataset: str) -> BudgetExceededError:
         f"The data set '{dataset}' has no privacy budget: spent 0, left 0; grant one with "
         f"'ppsm ledger grant LEDGER {dataset} --epsilon EPSILON --alpha ALPHA --unit UNIT'."
     )
+
+
+def _float_above(amount: Decimal) -> float:
+    """Return the least float that, printed, is not below the amount: grants are floats."""
+    number = float(amount)
+    return number if Decimal(repr(number)) >= amount else math.nextafter(number, math.inf)
 
 
 def exact_sum(first: Decimal, second: Decimal) -> Decimal:

@@ -120,7 +120,7 @@ def audit_mechanism(
     claimed_epsilon
         The loss that the mechanism claims not to exceed between them.
     samples
-        Runs on each input; half choose the events, half measure them.
+        Runs on each input; 30 % choose the events, 70 % measure them.
     confidence
         The probability with which an honest mechanism must pass.
     batched

@@ -34,6 +34,8 @@ from ppsm.arrays import BoolArray, FloatArray, IntArray
 
 FAMILIES = ("thresholds", "intervals", "likelihood-ratio sets")
 _QUANTILES = 64
+# Exact values that come up at least so often, and at most so many of them, get cells of their own.
+_ATOM_COUNT, _MOST_ATOMS = 5, 16
 # Shares of the runs that fit histograms and that pick events; all others measure. Fitting and picking are
 # kept apart for power, not for soundness: a histogram flatters itself on the runs it was fitted to.
 _FIT, _PICK = 0.15, 0.15
@@ -88,13 +90,14 @@ def lower_bounds(first: FloatArray, second: FloatArray, failure: float) -> tuple
     """
     chosen_on = int(len(first) * (_FIT + _PICK))
     share = failure / len(FAMILIES)
-    chosen = choose_events(first[:chosen_on], second[:chosen_on], float(norm.isf(share / 2)))
     bounds = []
-    for family, event in zip(FAMILIES, chosen, strict=True):
-        likely, rare = (second, first) if event.swapped else (first, second)
-        counts = event.count(likely[chosen_on:]), event.count(rare[chosen_on:])
-        bound = proven_loss(*counts, len(first) - chosen_on, share)
-        bounds.append(FamilyBound(family, event.statistic.name, bound, *counts))
+    with np.errstate(over="ignore", invalid="ignore"):  # statistics of huge outputs may be infinite
+        chosen = choose_events(first[:chosen_on], second[:chosen_on], float(norm.isf(share / 2)))
+        for family, event in zip(FAMILIES, chosen, strict=True):
+            likely, rare = (second, first) if event.swapped else (first, second)
+            counts = event.count(likely[chosen_on:]), event.count(rare[chosen_on:])
+            bound = proven_loss(*counts, len(first) - chosen_on, share)
+            bounds.append(FamilyBound(family, event.statistic.name, bound, *counts))
     return tuple(bounds)
 
 
@@ -153,23 +156,36 @@ def _candidates(
 
 
 def _promise(likely: IntArray, rare: IntArray, runs: int, z: float) -> FloatArray:
-    """Estimate the loss that an event would prove, with Wilson's limits (cheap, and only used to choose)."""
-    p, q = likely / runs, rare / runs
-    low = (p + z**2 / (2 * runs)) - z * np.sqrt(p * (1 - p) / runs + (z / (2 * runs)) ** 2)
-    high = (q + z**2 / (2 * runs)) + z * np.sqrt(q * (1 - q) / runs + (z / (2 * runs)) ** 2)
-    result: FloatArray = np.log(np.maximum(low, 1e-300)) - np.log(high)
+    """Estimate the loss that an event would prove (cheap, and only used to choose).
+
+    The limits of Wilson and Hilferty for Poisson counts, which hold down to a count of zero, with the smaller
+    spread of binomial counts.
+    """
+    k, q = np.maximum(likely, 1e-9), rare + 1.0
+    low = k * np.maximum(1 - 1 / (9 * k) - z / 3 * np.sqrt((1 - likely / runs) / k), 0.0) ** 3
+    high = q * (1 - 1 / (9 * q) + z / 3 * np.sqrt((1 - rare / runs) / q)) ** 3
+    result: FloatArray = np.log(np.maximum(low, 1e-300)) - np.log(np.minimum(high, runs))
     return result
 
 
 def _edges(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return cell edges at quantiles, finer at both ends; frequent values get cells of their own."""
+    """Return cell edges at quantiles, finer at both ends; repeated values get cells of their own.
+
+    A mechanism that shows its input once in a thousand runs repeats one value where an honest one has none.
+    """
     pooled = np.sort(np.concatenate([a, b]))
     tail = 10.0 * 2.0 ** np.arange(0, max(1.0, np.log2(len(pooled) / _QUANTILES / 10)))
     ranks = np.concatenate([np.linspace(0, 1, _QUANTILES + 1)[1:-1] * len(pooled), tail, len(pooled) - tail])
     edges = pooled[np.clip(ranks.astype(np.int64), 0, len(pooled) - 1)]
-    repeated = edges[np.searchsorted(pooled, edges, side="right") - np.searchsorted(pooled, edges) > 1]
-    ends = np.array([a.min(), b.min(), a.max(), b.max()])
-    return np.unique(np.concatenate([edges, ends, np.nextafter(np.concatenate([repeated, ends]), np.inf)]))
+    alone = np.concatenate([_atoms(pooled), [a.min(), b.min(), a.max(), b.max()]])
+    return np.unique(np.concatenate([edges, alone, np.nextafter(alone, np.inf)]))
+
+
+def _atoms(pooled: FloatArray) -> FloatArray:
+    """Return the values of a sorted sample that come up most, if they come up often."""
+    values, counts = np.unique(pooled, return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:_MOST_ATOMS]
+    return values[most[counts[most] >= _ATOM_COUNT]]
 
 
 def _cell_of(column: FloatArray, edges: FloatArray) -> IntArray:

@@ -14,6 +14,7 @@ References
 """
 
 import math
+import numbers
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import ClassVar
@@ -116,7 +117,12 @@ class LaplaceMechanism:
 
         The noise comes from the same code as that of :meth:`release`.
         """
-        array = np.asarray(values, dtype=np.float64)
+        try:
+            array = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"The public values ({type(values).__name__}) are not all numbers: pass an array of numbers."
+            ) from None
         noise = ExactLaplace(size=array.size, scale=self.scale)
         return noise.add_to(array.ravel()).reshape(array.shape)
 
@@ -138,7 +144,7 @@ class LaplaceMechanism:
     @property
     def variance(self) -> float:
         """The variance of the noise on one entry, ``2 scale**2``."""
-        return 2.0 * self.scale**2
+        return 2.0 * self.scale * self.scale
 
     def quantile(self, probability: float) -> float:
         """Return the value that the noise on one entry stays below with the given probability."""
@@ -154,11 +160,11 @@ class LaplaceMechanism:
 
     def expected_l1_error(self, dimension: int) -> float:
         """Return the mean L1 distance between a vector and its release, ``dimension * scale``."""
-        return dimension * self.scale
+        return _checked_dimension(dimension) * self.scale
 
     def expected_squared_l2_error(self, dimension: int) -> float:
         """Return the mean squared L2 distance, ``2 * dimension * scale**2``."""
-        return dimension * self.variance
+        return _checked_dimension(dimension) * self.variance
 
     def expected_l2_error(self, dimension: int) -> float:
         r"""Return the mean L2 distance, which lies below ``scale * sqrt(2 * dimension)``.
@@ -167,7 +173,7 @@ class LaplaceMechanism:
         Laplace transform of a squared Laplace variable, with :math:`t = 1/(4u^2)`:
         :math:`\frac{2}{\sqrt\pi}\int_0^\infty 1 - (\sqrt\pi\, u\, \mathrm{erfcx}(u))^n\, du` scales.
         """
-        root_pi = math.sqrt(math.pi)
+        root_pi, dimension = math.sqrt(math.pi), _checked_dimension(dimension)
 
         def integrand(u: float) -> float:
             return 1.0 - float(root_pi * u * erfcx(u)) ** dimension
@@ -178,6 +184,12 @@ class LaplaceMechanism:
         return self.scale * 2.0 / root_pi * (body + tail)
 
 
+def _checked_dimension(dimension: int) -> int:
+    if integer(dimension, "dimension") < 1:
+        raise InputError(f"dimension is {dimension}, expected at least one entry: pass a larger one.")
+    return int(dimension)
+
+
 def _inside_unit_interval(probability: float) -> None:
-    if not 0.0 < probability < 1.0:
+    if not isinstance(probability, numbers.Real) or not 0.0 < probability < 1.0:
         raise InputError(f"probability is {probability}, expected a number between 0 and 1: pass one.")

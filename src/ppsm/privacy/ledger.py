@@ -70,7 +70,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path, *, timeout_s: float = _TIMEOUT_S) -> None:
-        self._file = LedgerFile(Path(path), positive_number(timeout_s, "timeout_s"))
+        self._file = LedgerFile(Path(path).absolute(), positive_number(timeout_s, "timeout_s"))
         with self._file.transaction(write=False):
             pass
 
@@ -109,12 +109,13 @@ class Ledger:
         alpha, unit
             The distance, and its unit. Needed once; later grants may leave them out and cannot change them.
         """
+        dataset = dataset_id(dataset)
         amount = Decimal(repr(positive_number(epsilon, "epsilon")))
         if alpha is not None:
             alpha = positive_number(alpha, "alpha")
         with self._file.transaction(write=True) as connection:
-            head = _checked_head(connection)
-            balance = _balance(connection, dataset) or first_balance(dataset, alpha, unit)
+            head = next(ledger_file.newest_first(connection))
+            balance = _balances(connection, dataset).get(dataset) or first_balance(dataset, alpha, unit)
             after = balance.grant(amount, alpha, unit)
             _append(connection, head, "grant", amount, after, "{}", _next_time(head))
         return after
@@ -135,10 +136,10 @@ class Ledger:
             When the ledger cannot be trusted or written, or the clock runs backwards.
         """
         with self._file.transaction(write=True) as connection:
-            head = _checked_head(connection)
+            head = next(ledger_file.newest_first(connection))
             time = _next_time(head)
             record = replace(draft, time=time)
-            balance = _balance(connection, record.dataset)
+            balance = _balances(connection, record.dataset).get(record.dataset)
             if balance is None:
                 raise no_budget(record.dataset)
             amount = balance.price(record)
@@ -150,7 +151,7 @@ class Ledger:
     def balance(self, dataset: str) -> Balance:
         """Return the balance of a data set that has a budget."""
         with self._file.transaction(write=False) as connection:
-            balance = _balance(connection, dataset_id(dataset))
+            balance = _balances(connection, dataset_id(dataset)).get(dataset)
         if balance is None:
             raise InputError(f"The ledger knows no data set '{dataset}': see 'ppsm ledger show {self.path}'.")
         return balance
@@ -158,14 +159,13 @@ class Ledger:
     def balances(self) -> tuple[Balance, ...]:
         """Return the balances of all data sets, by name."""
         with self._file.transaction(write=False) as connection:
-            rows = connection.execute("SELECT DISTINCT dataset FROM entries ORDER BY dataset").fetchall()
-            found = [_balance(connection, name) for (name,) in rows if name != _ALL]
-        return tuple(balance for balance in found if balance is not None)
+            found = _balances(connection)
+        return tuple(found[dataset] for dataset in sorted(found))
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return all entries in order; :meth:`verify` says whether they can be trusted."""
+        """Return all entries in order, or refuse when the chain is broken."""
         with self._file.transaction(write=False) as connection:
-            return tuple(ledger_file.all_entries(connection))
+            return tuple(ledger_file.newest_first(connection))[::-1]
 
     def confirm(self, released: Released) -> bool:
         """Tell whether this ledger charged the release; the values themselves it cannot vouch for."""
@@ -192,7 +192,11 @@ class Ledger:
         """
         with self._file.transaction(write=False) as connection:
             entries = tuple(ledger_file.all_entries(connection))
-            findings = [*_schema_findings(connection), *_tail_findings(connection, entries)]
+            findings = [
+                *_file_findings(connection),
+                *_schema_findings(connection),
+                *_tail_findings(connection, entries),
+            ]
         findings += [*_chain_findings(entries), *_budget_findings(entries)]
         known = {entry.hash for entry in entries}
         findings += [
@@ -207,17 +211,6 @@ class Ledger:
 def now() -> datetime:
     """Return the time in UTC."""
     return datetime.now(UTC)
-
-
-def _checked_head(connection: sqlite3.Connection) -> Entry:
-    """Return the last entry after the checks that are cheap enough for every use."""
-    head = ledger_file.last_entry(connection)
-    if head is None or head.sequence != ledger_file.highest_sequence(connection):
-        raise LedgerError(
-            "The end of the ledger is missing, so entries were removed or its making was cut short: restore "
-            "a copy that agrees with a published hash, or make a new ledger."
-        )
-    return head
 
 
 def _next_time(head: Entry) -> datetime:
@@ -256,16 +249,29 @@ def _append(
     return ledger_file.append(connection, entry)
 
 
-def _balance(connection: sqlite3.Connection, dataset: str) -> Balance | None:
-    entry = ledger_file.last_entry(connection, dataset)
-    if entry is None:
-        return None
+def _balances(connection: sqlite3.Connection, dataset: str | None = None) -> dict[str, Balance]:
+    """Return the balances that the newest entries carry; of one data set only, if it is named."""
+    found: dict[str, Balance] = {}
+    for entry in ledger_file.newest_first(connection):
+        if entry.dataset not in (_ALL, *found) and dataset in (None, entry.dataset):
+            found[entry.dataset] = _balance_after(entry)
+            if dataset is not None:
+                break
+    return found
+
+
+def _balance_after(entry: Entry) -> Balance:
     try:
         return Balance(entry.dataset, entry.alpha, entry.unit, Decimal(entry.granted), Decimal(entry.spent))
     except InvalidOperation:
         raise LedgerError(
             f"Entry {entry.sequence} of the ledger holds no numbers: restore a good copy."
         ) from None
+
+
+def _file_findings(connection: sqlite3.Connection) -> list[str]:
+    found = ledger_file.damage(connection)
+    return [f"SQLite finds the file damaged ({found[0]})."] if found else []
 
 
 def _schema_findings(connection: sqlite3.Connection) -> list[str]:

@@ -37,7 +37,6 @@ SCHEMA = (
     detail TEXT NOT NULL,
     previous TEXT NOT NULL UNIQUE,
     hash TEXT NOT NULL UNIQUE)""",
-    "CREATE INDEX entries_of_dataset ON entries (dataset, sequence)",
     """CREATE TRIGGER entries_are_not_changed BEFORE UPDATE ON entries
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END""",
     """CREATE TRIGGER entries_are_not_deleted BEFORE DELETE ON entries
@@ -108,7 +107,6 @@ class _Handle:
         self.connection = connection
         self.identity = identity
         self.process = os.getpid()
-        self.lock = threading.Lock()
 
 
 # SQLite forbids the use, and the closing, of connections that were inherited by a fork: they are put here.
@@ -130,6 +128,9 @@ class LedgerFile:
         self.path = path
         self.timeout_s = timeout_s
         self._handle: _Handle | None = None
+        # One lock per process: another thread may hold it at the moment of a fork, and would never let go of
+        # the child's copy.
+        self._locks: dict[int, threading.RLock] = {}
 
     def create(self, genesis: Entry) -> None:
         """Make a ledger with its first entry; under its name it appears complete or not at all."""
@@ -164,29 +165,31 @@ class LedgerFile:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         """Yield a connection in one transaction: committed to the disk at the end, undone on any error."""
-        with self._translated():
-            handle = self._current_handle()
-            with handle.lock:
-                connection = handle.connection
+        with self._one_thread(), self._translated():
+            connection = self._current_handle().connection
+            try:
                 # IMMEDIATE takes the write lock before anything is read: check and spend see the same state.
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                try:
-                    yield connection
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
 
     def close(self) -> None:
         """Close the file; the next transaction opens it again."""
-        handle, self._handle = self._handle, None
-        if handle is None:
-            return
-        if handle.process == os.getpid():
-            handle.connection.close()
-        else:
-            _inherited.append(handle)
+        with self._one_thread():
+            handle, self._handle = self._handle, None
+            if handle is None:
+                return
+            if handle.process == os.getpid():
+                handle.connection.close()
+            else:
+                _inherited.append(handle)
+
+    def _one_thread(self) -> threading.RLock:
+        return self._locks.setdefault(os.getpid(), threading.RLock())
 
     def _current_handle(self) -> _Handle:
         """Return the open connection, or a new one after a fork or when the file is not the same any more."""
@@ -226,6 +229,12 @@ class LedgerFile:
                 f"The ledger {self.path} cannot be reached ({error.strerror}): check the path and its "
                 "permissions; nothing was released."
             ) from None
+        except UnicodeDecodeError:  # SQLite quotes damaged text in its complaint
+            self.close()
+            raise LedgerError(
+                f"The ledger {self.path} is damaged: restore it from a copy and verify that against a "
+                "published hash; nothing was released."
+            ) from None
         except sqlite3.Error as error:
             self.close()
             name = str(getattr(error, "sqlite_errorname", None) or "SQLITE_CORRUPT")
@@ -248,20 +257,29 @@ def append(connection: sqlite3.Connection, entry: Entry) -> Entry:
     return Entry(*row)
 
 
-def last_entry(connection: sqlite3.Connection, dataset: str | None = None) -> Entry | None:
-    """Return the newest entry, of all or of one data set, after checking its hash."""
-    where, values = ("", ()) if dataset is None else ("WHERE dataset = ?", (dataset,))
-    query = f"SELECT {_COLUMNS} FROM entries {where} ORDER BY sequence DESC LIMIT 1"  # noqa: S608 - only constants
-    row = connection.execute(query, values).fetchone()
-    if row is None:
-        return None
-    entry = Entry(*row)
-    if entry.hash != entry.computed_hash():
+def newest_first(connection: sqlite3.Connection) -> Iterator[Entry]:
+    """Yield the entries from the last to the first, checking the chain link by link.
+
+    Balances are read this way, not through an index: a damaged index may hide the newest entry of a data set
+    behind an older one, whose hash is right and whose totals are not. An entry costs some ten microseconds.
+    """
+    number, expected = highest_sequence(connection), None
+    for row in connection.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY sequence DESC"):  # noqa: S608
+        entry = Entry(*row)
+        if entry.sequence != number:
+            break
+        if entry.hash != entry.computed_hash() or expected not in (None, entry.hash):
+            raise LedgerError(
+                f"Entry {entry.sequence} of the ledger does not match its hash, so it was tampered with or "
+                "damaged: run 'ppsm ledger verify' and restore a copy that agrees with a published hash."
+            )
+        number, expected = number - 1, entry.previous
+        yield entry
+    if number or expected is None:
         raise LedgerError(
-            f"Entry {entry.sequence} of the ledger does not match its hash, so it was tampered with or "
-            "damaged: run 'ppsm ledger verify' and restore a copy that agrees with a published hash."
+            f"Entry {number} of the ledger is missing, so entries were removed or its making was cut short: "
+            "restore a copy that agrees with a published hash, or make a new ledger."
         )
-    return entry
 
 
 def all_entries(connection: sqlite3.Connection) -> Iterator[Entry]:
@@ -274,6 +292,12 @@ def highest_sequence(connection: sqlite3.Connection) -> int:
     """Return the highest number ever given to an entry, which SQLite remembers apart from the entries."""
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
     return 0 if row is None else int(row[0])
+
+
+def damage(connection: sqlite3.Connection) -> list[str]:
+    """Return what SQLite finds wrong with the file itself, its indexes included."""
+    rows = connection.execute("PRAGMA integrity_check").fetchall()
+    return [str(row[0]) for row in rows if row != ("ok",)]
 
 
 def schema_of(connection: sqlite3.Connection) -> set[str]:

@@ -37,6 +37,7 @@ from ppsm.errors import InputError
 
 _FEATURE = "contrib"
 _FINEST_GRID = -1074
+_LARGEST = float(np.finfo(np.float64).max)
 _features_lock = threading.Lock()
 
 
@@ -85,7 +86,9 @@ class ExactLaplace:
                 f"Noise for {self.size} entries was asked for values that are not {self.size} finite "
                 "numbers: pass a vector of that length."
             )
-        return np.array(self._measurement(values.tolist()), dtype=np.float64)
+        noisy = np.array(self._measurement(values.tolist()), dtype=np.float64)
+        # A sum beyond all floats comes as an infinity; the largest float for it is post-processing.
+        return np.clip(noisy, -_LARGEST, _LARGEST)
 
 
 def scale_for(alpha: float, epsilon: float) -> float:

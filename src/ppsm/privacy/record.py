@@ -87,6 +87,12 @@ class ReleaseRecord:
         one_line(self.purpose, "purpose")
         if self.time.utcoffset() is None:
             raise InputError("time has no time zone, expected UTC: pass datetime.now(UTC).")
+        try:
+            utc_text(self.time)
+        except OverflowError:
+            raise InputError(
+                "time lies outside the calendar, expected UTC: pass datetime.now(UTC)."
+            ) from None
         if (self.seed is not None) != (self.source is NoiseSource.SEEDED):
             raise InputError(
                 f"noise from the {self.source} source with seed {self.seed} contradicts itself: "
@@ -155,7 +161,10 @@ def positive_number(value: object, name: str) -> float:
     """Return the value as a finite float above zero, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InputError(f"{name} is of type {type(value).__name__}, expected a number above zero: pass one.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{name} is {number}, expected a finite number above zero: pass one.")
     return number
@@ -176,7 +185,7 @@ def one_line(value: object, what: str) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > _MAX_TEXT or not value.isprintable():
         raise InputError(
             f"{what} is not usable: expected one printable line of 1 to {_MAX_TEXT} characters that says "
-            "nothing about the values, such as 'day-ahead coordination'."
+            "nothing about the values: pass such a text."
         )
     return value
 

@@ -148,16 +148,16 @@ class Released:
             record = ReleaseRecord.from_dict(content["record"])
             return cls(
                 values=content["values"],
-                labels=tuple(content["labels"]),
+                labels=_texts(content["labels"], "labels"),
                 record=record,
                 receipt=_receipt(content["receipt"], record),
-                steps=tuple(content["steps"]),
+                steps=_texts(content["steps"], "steps"),
             )
         except KeyError as error:
             raise FileFormatError(f"The release has no field {error}: use one that ppsm wrote.") from None
         except (FileFormatError, PrivacyError):
             raise
-        except (TypeError, ValueError, ArithmeticError) as error:
+        except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
 
 
@@ -173,13 +173,25 @@ def _content(text: str) -> dict[str, Any]:
     return content
 
 
+def _texts(value: object, what: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise FileFormatError(f"The {what} of the release are not a list of texts: use one that ppsm wrote.")
+    return tuple(value)
+
+
 def _receipt(fields: Mapping[str, Any] | None, record: ReleaseRecord) -> Receipt | None:
     if fields is None:
         return None
+    sequence, charged = integer(fields["sequence"], "sequence"), Decimal(str(fields["charged"]))
+    if not (1 <= sequence < 2**63 and charged.is_finite() and charged > 0):
+        raise FileFormatError(
+            f"The receipt says that entry {sequence} charged {charged}, expected numbers above zero: use one "
+            "that ppsm wrote."
+        )
     return Receipt(
-        sequence=integer(fields["sequence"], "sequence"),
+        sequence=sequence,
         entry_hash=one_line(fields["entry_hash"], "entry_hash"),
-        charged=Decimal(fields["charged"]),
+        charged=charged,
         alpha=positive_number(fields["alpha"], "alpha"),
         record=record,
     )

@@ -71,16 +71,15 @@ class Sensitive:
         labels: Iterable[str] | None = None,
         nonnegative: bool = True,
     ) -> None:
-        # A traceback shows the locals of this frame, so the values must leave it before anything can fail.
-        check = _check_later(values)
-        del values
-        names = _label_names(labels)
-        vault, count = run_sealed(lambda: check(names, nonnegative))
+        # A traceback shows the locals of this frame, so all that may be the secret, if only passed in the
+        # wrong place, must leave it before anything can fail.
+        check = _check_later(values, labels, unit, dataset, nonnegative)
+        del values, labels, unit, dataset
+        if hasattr(self, "_vault"):
+            _refusal("change")(self)
         store = object.__setattr__
-        store(self, "_vault", vault)
-        store(self, "_labels", unique_names(names, count, "entry", "labels"))
-        store(self, "_unit", one_line(unit, "unit"))
-        store(self, "_dataset", dataset_id(dataset))
+        for name, part in zip(("_vault", "_labels", "_unit", "_dataset"), run_sealed(check), strict=True):
+            store(self, name, part)
 
     @property
     def dataset(self) -> str:
@@ -201,39 +200,56 @@ def run_sealed(action: Callable[[], T]) -> T:
             "may quote a value: nothing was released, so check data and installation and try again."
         )
     except BaseException as error:  # noqa: BLE001 - an interrupt keeps its type and loses its frames
-        failure = type(error)()
+        failure = _made_anew(error)
     raise failure
 
 
-def _check_later(values: ArrayLike) -> Callable[[tuple[str, ...] | None, bool], tuple[Vault, int]]:
-    """Bind the values to a closure, so that no caller's frame needs to hold them."""
+def _made_anew(interrupt: BaseException) -> BaseException:
+    try:
+        return type(interrupt)()
+    except Exception:  # noqa: BLE001 - a type that needs arguments, whose failure would bring the frames back
+        return KeyboardInterrupt(f"interrupted by {type(interrupt).__name__}")
 
-    def check(names: tuple[str, ...] | None, nonnegative: bool) -> tuple[Vault, int]:
+
+def _check_later(
+    values: ArrayLike, labels: object, unit: object, dataset: object, nonnegative: bool
+) -> Callable[[], tuple[Vault, tuple[str, ...], str, str]]:
+    """Bind what was passed to a closure, so that no caller's frame needs to hold it."""
+
+    def check() -> tuple[Vault, tuple[str, ...], str, str]:
         array = _numbers(values)
+        names = unique_names(_label_names(labels), len(array), "entry", "labels")
         _refuse_defects(array, names, nonnegative)
-        return _locked(array), len(array)
+        return _locked(array), names, one_line(unit, "unit"), dataset_id(dataset)
 
     return check
 
 
-def _label_names(labels: Iterable[str] | None) -> tuple[str, ...] | None:
+def _label_names(labels: object) -> tuple[str, ...] | None:
     if labels is None:
         return None
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise InputError(
             f"labels is of type {type(labels).__name__}, expected one name per entry: pass a list."
         )
-    return tuple(labels)
+    names = tuple(labels)
+    for index, name in enumerate(names):
+        # Labels are published, so numbers among them may be the secret in the wrong place.
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise InputError(
+                f"The label of entry {index} is of type {type(name).__name__}, expected a printable name "
+                "that may be published: pass text that does not depend on the values."
+            )
+    return names
 
 
 def _numbers(values: ArrayLike) -> FloatArray:
-    try:
-        array: FloatArray = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    array = _converted(values)
+    if array is None:
         raise InputError(
             f"The sensitive values ({type(values).__name__}) are not all numbers, expected one per entry: "
             "mend the data."
-        ) from None
+        )
     if array.ndim != 1 or not array.size:
         raise InputError(
             f"The sensitive values have shape {array.shape}, expected a vector with at least one entry: pass "
@@ -243,8 +259,18 @@ def _numbers(values: ArrayLike) -> FloatArray:
     return array
 
 
-def _refuse_defects(array: FloatArray, names: tuple[str, ...] | None, nonnegative: bool) -> None:
-    labels = unique_names(names, len(array), "entry", "labels")
+def _converted(values: ArrayLike) -> FloatArray | None:
+    """Return a copy as floats; text, dates, complex and masked numbers are none, though NumPy casts them."""
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "iufO" or np.ma.is_masked(values):
+            return None
+        return np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _refuse_defects(array: FloatArray, labels: tuple[str, ...], nonnegative: bool) -> None:
     defects = [("not a finite number", ~np.isfinite(array))]
     if nonnegative:
         defects.append(("below zero", array < 0))
