@@ -29,6 +29,25 @@ EXPECTED = {
     "Finding",
     # files
     "read_bilevel",
+    # privacy
+    "Sensitive",
+    "Released",
+    "ReleaseRecord",
+    "LaplaceMechanism",
+    "require_released",
+    "Ledger",
+    "Balance",
+    "Receipt",
+    "audit_mechanism",
+    "audit_laplace",
+    "AuditReport",
+    # theory
+    "DistanceBound",
+    "CostOfPrivacy",
+    "cost_of_privacy",
+    # cases
+    "Case",
+    "load_case",
     # errors
     "PpsmError",
     "InputError",
@@ -40,6 +59,7 @@ EXPECTED = {
     "SecretExposureError",
     "BudgetExceededError",
     "LedgerError",
+    "AuditFailedError",
     "__version__",
 }
 
@@ -84,6 +104,7 @@ def test_errors_form_one_tree_with_the_documented_exit_codes() -> None:
         ppsm.SecretExposureError: 4,
         ppsm.BudgetExceededError: 4,
         ppsm.LedgerError: 4,
+        ppsm.AuditFailedError: 5,
     }
     for error, code in codes.items():
         assert issubclass(error, ppsm.PpsmError)

@@ -10,6 +10,12 @@ are the whole public interface::
     Status, Conflict                            how much an answer is worth, why there is none
     verify, Verification, Finding               the independent check
     read_bilevel                                the exchange format of the instance libraries
+    Sensitive, Released, ReleaseRecord          the secret, what may travel, how it came about
+    LaplaceMechanism, require_released          the noise, and the guard of every step after it
+    Ledger, Balance, Receipt                    budgets that are charged before anything is released
+    audit_mechanism, audit_laplace, AuditReport evidence against a privacy claim
+    DistanceBound, CostOfPrivacy, cost_of_privacy   what can be said beforehand
+    Case, load_case                             gas and power markets as tables
 """
 
 from importlib import import_module
@@ -18,7 +24,9 @@ from typing import TYPE_CHECKING, Any
 from ppsm.bilevel.exchange import read_bilevel
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.solve import solve_bilevel
+from ppsm.cases.schema import Case, load_case
 from ppsm.errors import (
+    AuditFailedError,
     BudgetExceededError,
     FileFormatError,
     InputError,
@@ -31,9 +39,23 @@ from ppsm.errors import (
     SolverError,
 )
 from ppsm.game.verify import Finding, Verification, verify
+from ppsm.privacy import (
+    AuditReport,
+    Balance,
+    LaplaceMechanism,
+    Ledger,
+    Receipt,
+    Released,
+    ReleaseRecord,
+    Sensitive,
+    audit_laplace,
+    audit_mechanism,
+    require_released,
+)
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.conflict import Conflict
 from ppsm.status import Status
+from ppsm.theory import CostOfPrivacy, DistanceBound, cost_of_privacy
 
 if TYPE_CHECKING:
     from ppsm.game.follower import Follower, FollowerOutcome
@@ -42,16 +64,24 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AuditFailedError",
+    "AuditReport",
+    "Balance",
     "BilevelProgram",
     "BilevelSolution",
     "BudgetExceededError",
+    "Case",
     "Conflict",
+    "CostOfPrivacy",
+    "DistanceBound",
     "FileFormatError",
     "Finding",
     "Follower",
     "FollowerOutcome",
     "GameSolution",
     "InputError",
+    "LaplaceMechanism",
+    "Ledger",
     "LedgerError",
     "LinearProgram",
     "Method",
@@ -59,13 +89,22 @@ __all__ = [
     "NoValidBoundError",
     "PpsmError",
     "PrivacyError",
+    "Receipt",
+    "ReleaseRecord",
+    "Released",
     "SecretExposureError",
+    "Sensitive",
     "SolverError",
     "StackelbergGame",
     "Status",
     "Verification",
     "__version__",
+    "audit_laplace",
+    "audit_mechanism",
+    "cost_of_privacy",
+    "load_case",
     "read_bilevel",
+    "require_released",
     "solve_bilevel",
     "verify",
 ]
