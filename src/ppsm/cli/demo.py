@@ -54,8 +54,8 @@ def _explain(console: Console, price_before: "xr.DataArray", solution: "GameSolu
     console.print(
         f"\nWithout the leader {dear} of {price_before.size} districts pay more than the ceiling. "
         f"The cheapest remedy opens the reservoir of {' and '.join(opened)} for "
-        f"${found.leader_objective:,.0f} a day; no cheaper one exists (proven bound "
-        f"${found.leader_bound:,.0f}, gap {found.gap:.1e}).\n\n"
+        f"${found.leader_objective:,.0f} a day; no cheaper one exists "
+        f"(proven bound ${found.leader_bound:,.0f}, gap {found.gap:.1e}).\n\n"
         f"Method: {found.method.value}, because {found.method_reason}.\n"
         f"Solver: {found.solver}, {1000 * found.seconds:.0f} ms.\n\n"
         f"An independent check re-solved the market at that decision with SciPy and found {verdict}: the "
