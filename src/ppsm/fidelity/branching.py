@@ -145,7 +145,7 @@ class Search:
         answer = self.cheapest_answer(point.columns, shift, tight)
         if self.offer_if_faithful(point.parameter, answer, dual):
             return
-        minorant = self.try_support(dual, tight)
+        minorant = self.try_support(dual, tight, point.parameter)
         if minorant is not None:
             bound = max(bound, minorant.value(self.lps, zero))
         products = self.products(answer, shift, dual.multipliers, node)
@@ -196,11 +196,15 @@ class Search:
         dual = self.lps.dual(self.core.rows_at(start))
         if dual is None:
             return INFINITY  # no dual in the band: infeasible, whatever the parameter
-        minorant = self.try_support(dual, NONE) if np.isfinite(dual.value) else None
+        minorant = self.try_support(dual, NONE, start) if np.isfinite(dual.value) else None
         return -INFINITY if minorant is None else minorant.value(self.lps, NONE)
 
-    def try_support(self, dual: DualPoint, tight: IntArray) -> DualityBound | None:
-        """Solve with a dual's support tight: an incumbent, a minorant, and perhaps a better neighbour."""
+    def try_support(self, dual: DualPoint, tight: IntArray, parameter: FloatArray) -> DualityBound | None:
+        """Solve with a dual's support tight: an incumbent, a minorant, and perhaps a better neighbour.
+
+        ``parameter`` is where the dual was found.
+        """
+        del parameter  # a support says all; searches without a price band need it
         best: DualityBound | None = None
         for _ in range(_LOCAL_STEPS):
             support = dual.support(self.lps.inequalities)

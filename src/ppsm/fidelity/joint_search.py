@@ -80,7 +80,7 @@ class JointSearch(Search):
             return None
         answer = self.cheapest_answer(point.columns, shift, tight)
         self.offer_if_faithful(point.parameter, answer, dual)
-        minorant = self.try_support(dual, tight)
+        minorant = self.try_support(dual, tight, point.parameter)
         bound = node.bound if minorant is None else max(node.bound, minorant.value(self.lps, zero))
         node = replace(node, bound=bound)
         if bound >= self.cutoff():
