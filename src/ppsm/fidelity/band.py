@@ -28,6 +28,7 @@ class DualPoint:
     value: float
     multipliers: FloatArray
     prices: FloatArray
+    row_prices: FloatArray
 
     def support(self, inequalities: IntArray) -> IntArray:
         """The inequalities whose multiplier is not zero: they have to be tight for this dual to be optimal."""
@@ -112,7 +113,12 @@ class FollowerLps:
         self.solves += 1
         solution = self._band.solve()
         if solution.status is Status.INFEASIBLE:
-            return DualPoint(INFINITY, np.zeros(self.follower.sides.count), np.zeros(self._trades.size // 2))
+            return DualPoint(
+                INFINITY,
+                np.zeros(self.follower.sides.count),
+                np.zeros(self._trades.size // 2),
+                np.zeros(self._rows.size),
+            )
         if not solution.status.has_answer:
             return None
         reduced = solution.reduced_costs[: self._columns.size]
@@ -120,6 +126,7 @@ class FollowerLps:
             value=solution.objective,
             multipliers=self.follower.multipliers(solution.prices, reduced),
             prices=np.asarray(self.follower.transposed_map @ solution.prices),
+            row_prices=solution.prices,
         )
 
 

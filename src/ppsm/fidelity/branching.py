@@ -98,7 +98,7 @@ class Search:
     def run(self) -> SearchOutcome:
         """Search until the gap closes or a limit is hit."""
         stop = time.perf_counter() + self.limits.seconds
-        floor = self._first_shot()
+        floor = max(self.core.least, self._first_shot())
         if floor >= self.cutoff():
             return self._outcome(floor)
         self.push(self.root(floor))
@@ -236,7 +236,7 @@ class Search:
         return None if found is None or not np.isfinite(found.value) else found
 
     def _outcome(self, open_bound: float) -> SearchOutcome:
-        bound = min(open_bound, self.unsettled)
+        bound = max(self.core.least, min(open_bound, self.unsettled))
         if self.incumbent is None:
             status = Status.INFEASIBLE if bound == INFINITY else Status.NO_INCUMBENT
             return SearchOutcome(status, None, bound, self.nodes)

@@ -1,6 +1,6 @@
 """Problem (5) of the paper in scaled arrays, minimising: what the search solves."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -60,9 +60,16 @@ class Core:
         terms = self.curvature * move**2 + self.slope * move + self.weight * np.abs(move)
         return float(terms.sum()) + self.constant
 
-    def with_prices(self, lower: FloatArray, upper: FloatArray) -> "Core":
-        """The same problem with other price limits."""
-        return replace(self, price_lower=lower, price_upper=upper)
+    @cached_property
+    def least(self) -> float:
+        """The distance of the nearest vector within the public bounds: no faithful one is nearer."""
+        centre = self.reference
+        if self.slope.any():
+            # w |e| + k e^2 + s e is convex in each e: zero, or the stationary point on either side, clipped.
+            curved = np.where(self.curvature > 0, self.curvature, 1.0)
+            stationary = -np.sign(self.slope) * np.maximum(0.0, np.abs(self.slope) - self.weight) / (2 * curved)
+            centre = centre + np.where(self.curvature > 0, stationary, 0.0)
+        return self.objective(np.clip(centre, self.lower, self.upper))
 
     @cached_property
     def negligible(self) -> float:

@@ -21,7 +21,7 @@ _ROOT_STEPS, _NODE_STEPS = 5, 2
 # Rounds of (joint QP, probing) in one node, and probes in one round.
 _ROUNDS, _PROBES = 6, 60
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
-_WIDE = 0.05
+_WIDE, _NARROWEST = 0.05, 1e-7
 _LEAST_PRODUCT = 1e-15
 
 
@@ -85,7 +85,7 @@ class JointSearch(Search):
         node = replace(node, bound=bound)
         if bound >= self.cutoff():
             return None
-        if self._splits_price(node, point):
+        if self._splits_price(node, point, least_width=_WIDE):
             return None
         return self._probe_sides(node, point, answer, shift, dual)
 
@@ -113,10 +113,11 @@ class JointSearch(Search):
                 self._push_children(node, side)
                 return None
             break
-        if node is started:
+        if node is not started:
+            return node
+        if not self._splits_price(node, point, least_width=_NARROWEST):
             self.unsettled = min(self.unsettled, node.bound)
-            return None
-        return node
+        return None
 
     def _choose(
         self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, multipliers: FloatArray
@@ -181,12 +182,12 @@ class JointSearch(Search):
             objective = self.core.objective(point.parameter)
             self.offer(Incumbent(objective, point.parameter, point.columns, support))
 
-    def _splits_price(self, node: Node, point: JointPoint) -> bool:
+    def _splits_price(self, node: Node, point: JointPoint, *, least_width: float) -> bool:
         """Where wide prices are what the bound suffers from, split the worst interval."""
         box = node.box or self.box
         entry = int(np.argmax(point.loss))
         low, high, price = float(box.lower[entry]), float(box.upper[entry]), float(point.prices[entry])
-        if not high - low > _WIDE * max(abs(price), 1e-6):
+        if not high - low > least_width * max(abs(price), 1e-6):
             return False
         # Never closer to an end than a tenth, so that both halves shrink.
         price = float(np.clip(price, 0.9 * low + 0.1 * high, 0.1 * low + 0.9 * high))

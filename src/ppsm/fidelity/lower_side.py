@@ -9,7 +9,7 @@ A better point ``d`` than the incumbent is near the reference, and a dual that l
 ``g(p) + y'd >= lower``. The largest ``y'd`` over all nearer points is convex in ``y``; a line above it makes the
 condition linear, so that each price can be maximised and minimised by LPs, and narrower prices give a better
 line. A few rounds leave a narrow box of prices; the joint search over it does the rest.
-Where prices may be negative or have no finite range, the convex bound is all that is proven, and the result says so.
+Where prices may be negative or have no finite range, the plain search has to prove what it can.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.fidelity.band import DualPoint, FollowerLps
-from ppsm.fidelity.branching import NONE, Incumbent, SearchLimits, SearchOutcome
+from ppsm.fidelity.branching import NONE, Incumbent, Search, SearchLimits, SearchOutcome
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.duality_bound import DualityBound
 from ppsm.fidelity.joint import JointMatrices, PriceBox
@@ -53,11 +53,11 @@ def search_lower_side(
     if start is None:
         return None
     box = price_box(core, matrices, start.objective, walker.penalty) if monotone else None
-    if box is None:
-        proven = convex.bound >= start.objective * (1.0 - limits.gap)
-        status = Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT
-        return SearchOutcome(status, start, convex.bound, 1)
-    search = _LowerSideSearch(core, lps, limits, matrices, box, walker)
+    search = (
+        Search(core, lps, limits)
+        if box is None
+        else _LowerSideSearch(core, lps, limits, matrices, box, walker)
+    )
     search.offer(start)
     outcome = search.run()
     return replace(outcome, bound=max(outcome.bound, convex.bound))
