@@ -1,5 +1,6 @@
 """The fidelity phase: from a noisy vector to the nearest one that is faithful to the market (problem (5))."""
 
+from ppsm.fidelity.batch import BatchJob, restore_batch
 from ppsm.fidelity.branching import SearchLimits
 from ppsm.fidelity.certificate import Certificate
 from ppsm.fidelity.problem import Bands, Prior, PublicVector
@@ -8,6 +9,7 @@ from ppsm.fidelity.result import FidelityResult
 
 __all__ = [
     "Bands",
+    "BatchJob",
     "Certificate",
     "FidelityResult",
     "Prior",
@@ -15,4 +17,5 @@ __all__ = [
     "Restorer",
     "SearchLimits",
     "restore",
+    "restore_batch",
 ]

@@ -56,6 +56,20 @@ class Claim:
     price_width: FloatArray | None
 
     @property
+    def typical_quantity(self) -> float:
+        """What counts as one unit: half of the follower's bounds are larger; 1 where it has none."""
+        program = self.program
+        parts = [program.row_lower, program.row_upper, program.column_lower, program.column_upper]
+        numbers = np.abs(np.concatenate([*parts, self.parameter]))
+        sizes = numbers[np.isfinite(numbers) & (numbers > 0)]
+        return float(np.median(sizes)) if sizes.size else 1.0
+
+    @property
+    def typical_price(self) -> float:
+        """The largest cost in the follower; 1 where it has none."""
+        return float(np.abs(self.program.cost).max(initial=0.0)) or 1.0
+
+    @property
     def rows(self) -> tuple[FloatArray, FloatArray]:
         """Row bounds at the vector."""
         shift = self.parameter_map @ self.parameter
@@ -69,11 +83,13 @@ def check_witness(claim: Claim, answer: FloatArray, row_prices: FloatArray) -> C
     row_lower, row_upper = claim.rows
     activity = program.matrix @ answer
     size = abs(program.matrix) @ np.abs(answer) + np.abs(claim.parameter_map @ claim.parameter)
+    size = np.maximum(size, claim.typical_quantity)
     _outside(found, "follower row violated", program.row_names, activity, row_lower, row_upper, size)
     bounds = program.column_lower, program.column_upper
-    _outside(found, "follower column out of bounds", program.column_names, answer, *bounds, np.abs(answer))
+    size = np.maximum(np.abs(answer), claim.typical_quantity)
+    _outside(found, "follower column out of bounds", program.column_names, answer, *bounds, size)
     reduced = program.cost - program.matrix.T @ row_prices
-    largest = max(1e-300, float(np.abs(program.cost).max(initial=0.0)))
+    largest = claim.typical_price
     worth, magnitude = 0.0, 0.0
     for what, names, duals, lower, upper in (
         ("price without a bound to support it", program.row_names, row_prices, row_lower, row_upper),
@@ -87,7 +103,7 @@ def check_witness(claim: Claim, answer: FloatArray, row_prices: FloatArray) -> C
         earned = np.where(supported, duals * np.where(supported, side, 0.0), 0.0)
         worth, magnitude = worth + float(earned.sum()), magnitude + float(np.abs(earned).sum())
     cost = float(program.cost @ answer)
-    if abs(cost - worth) > TOLERANCE * max(magnitude, largest * TOLERANCE):
+    if abs(cost - worth) > TOLERANCE * max(magnitude, largest * claim.typical_quantity):
         found.append(Finding("answer and prices differ in worth at", "follower", 0, abs(cost - worth)))
     entry_prices = claim.sign * (claim.parameter_map.T @ row_prices)
     return _verdict(claim, claim.sign * (cost + program.offset), _price_excess(claim, entry_prices), found)
@@ -106,10 +122,12 @@ def _verdict(claim: Claim, value: float, price_excess: float, found: list[Findin
     value_excess = 0.0
     if claim.value is not None:
         value_excess = max(0.0, abs(value - claim.value) - claim.value_width)
-        if not value_excess <= TOLERANCE * max(abs(claim.value), claim.value_width):
+        floor = claim.typical_price * claim.typical_quantity
+        if not value_excess <= TOLERANCE * max(abs(claim.value), floor):
             found.append(Finding("value outside its band at", "follower", 0, value_excess))
     if claim.prices is not None:
-        if not price_excess <= TOLERANCE * max(1e-300, float(np.abs(claim.prices).max(initial=0.0))):
+        largest = float(np.abs(claim.prices).max(initial=0.0))
+        if not price_excess <= TOLERANCE * max(largest, claim.typical_price):
             found.append(Finding("no optimal dual in the price band at", "prices", 0, price_excess))
     outside = np.maximum(claim.lower - claim.parameter, claim.parameter - claim.upper)
     for index in np.flatnonzero(outside > 0.0):
@@ -135,8 +153,7 @@ def _outside(
     size: FloatArray,
 ) -> None:
     amount = np.maximum(lower - values, values - upper)
-    floor = max(1e-300, float(np.median(size[size > 0]))) if (size > 0).any() else 1.0
-    for index in np.flatnonzero(amount > TOLERANCE * np.maximum(floor, size)):
+    for index in np.flatnonzero(amount > TOLERANCE * size):
         found.append(Finding(what, names[index], int(index), float(amount[index])))
 
 
@@ -191,7 +208,7 @@ def _nearest_prices(claim: Claim, value: float) -> float:
     unit = sp.csr_array(np.ones((limited.size, 1)))
     prices = to_prices[limited, :]
     centre, width = claim.sign * claim.prices[limited], claim.price_width[limited]
-    slack = 1e-7 * max(abs(value), float(np.abs(claim.program.cost).max(initial=0.0)) * 1e-3)
+    slack = 1e-7 * max(abs(value), claim.typical_price * claim.typical_quantity)
     upper_rows = sp.vstack(
         [
             sp.hstack([prices, rest, -unit]),

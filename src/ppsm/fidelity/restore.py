@@ -20,7 +20,7 @@ from ppsm.fidelity.band import FollowerLps
 from ppsm.fidelity.branching import Incumbent, SearchLimits, SearchOutcome
 from ppsm.fidelity.certificate import Certificate, Claim, check_witness
 from ppsm.fidelity.core import Core
-from ppsm.fidelity.elastic import least_widening
+from ppsm.fidelity.elastic import least_widening, widening_floor
 from ppsm.fidelity.joint import JointMatrices
 from ppsm.fidelity.joint_search import search_for
 from ppsm.fidelity.lower_side import search_lower_side
@@ -43,8 +43,9 @@ from ppsm.solvers.highs import HIGHS, solve_lp
 from ppsm.solvers.qp import CLARABEL, PIQP
 from ppsm.status import Status
 
-_UNCHANGED = 1e-9
-# How much better a point may look than its bound before something must be wrong.
+# Moves below this share of the typical quantity are rounding of the solvers.
+_UNCHANGED = 1e-8
+# With this gap the first faithful point ends a search.
 _FEASIBILITY_GAP = 1.0
 
 
@@ -101,7 +102,8 @@ class Restorer:
         return FollowerLps(self.scaled)
 
     @cached_property
-    def _matrices(self) -> JointMatrices:
+    def matrices(self) -> JointMatrices:
+        """The matrix of the joint relaxation."""
         return JointMatrices(self.scaled)
 
     def restore(
@@ -144,10 +146,10 @@ class Restorer:
         if core.is_least_squares and not core.has_price_band and core.has_value_band:
             lower = core.lower * self.scaled.quantity_unit
             monotone = is_monotone(self.program, self.parameter_map, lower)
-            outcome = search_lower_side(core, self._lps, limits, self._matrices, monotone=monotone)
+            outcome = search_lower_side(core, self._lps, limits, self.matrices, monotone=monotone)
             if outcome is not None:
                 return outcome
-        return search_for(core, self._lps, limits, self._matrices).run()
+        return search_for(core, self._lps, limits, self.matrices).run()
 
     def witness(self, core: Core, incumbent: Incumbent) -> tuple[FloatArray, FloatArray, FloatArray] | None:
         """Vector, answer and row prices in the user's units (of the minimisation), polished if need be."""
@@ -214,20 +216,33 @@ class _Task:
             if not elastic:
                 reason = "the bands are empty" if outcome.status is Status.INFEASIBLE else "a limit was hit"
                 return self._result(started, outcome, core, 1.0, 1.0, reason)
-            factor, bound, core, outcome = self._widen()
-        return self._result(started, outcome, core, factor, bound, "")
+            factor, bound, core, outcome = self._widen(started)
+        reason = "" if outcome.incumbent is not None else "no widening of the bands was found in time"
+        return self._result(started, outcome, core, factor, bound, reason)
 
     def _core(self, factor: float) -> Core:
         bands = self.bands.widened(factor)
         return self.restorer.core(self.values, bands, self.bounds, self.norm, self.prior)
 
-    def _widen(self) -> tuple[float, float, Core, SearchOutcome]:
-        any_point = replace(self.limits, gap=_FEASIBILITY_GAP)
-        found = least_widening(1.0, lambda factor: self.restorer.search(self._core(factor), any_point))
+    def _widen(self, started: float) -> tuple[float, float, Core, SearchOutcome]:
+        """Find the least widening, then solve with it; the time limit holds for all of it."""
+        stop = started + self.limits.seconds
+
+        def attempt(factor: float) -> SearchOutcome | None:
+            left = stop - time.perf_counter()
+            if left <= 0.0:
+                return None
+            share = min(left, max(0.1 * self.limits.seconds, 0.2))
+            limits = replace(self.limits, gap=_FEASIBILITY_GAP, seconds=share)
+            return self.restorer.search(self._core(factor), limits)
+
+        floor = widening_floor(self._core(1.0), self._core(2.0), self.restorer.matrices)
+        found = least_widening(floor, attempt)
         core = self._core(found.factor)
         if found.outcome is None:
             return found.factor, found.bound, core, SearchOutcome(Status.NO_INCUMBENT, None, -INFINITY, 0)
-        outcome = self.restorer.search(core, self.limits)
+        left = max(0.2 * self.limits.seconds, stop - time.perf_counter())
+        outcome = self.restorer.search(core, replace(self.limits, seconds=left))
         if outcome.incumbent is None:
             outcome = replace(found.outcome, status=Status.INCUMBENT)
         return found.factor, found.bound, core, outcome
@@ -300,9 +315,12 @@ class _Task:
         return parameter, check_witness(claim, answer, row_prices), claim, objective
 
     def _tidy(self, parameter: FloatArray) -> FloatArray:
-        """Entries that did not move are returned exactly, and none leaves its public bounds by rounding."""
+        """Entries that did not move, or that reached a public bound, are returned exactly."""
         unit = self.restorer.scaled.quantity_unit
-        unmoved = np.abs(parameter - self.values) <= _UNCHANGED * np.maximum(unit, np.abs(self.values))
-        return np.clip(np.where(unmoved, self.values, parameter), self.bounds.lower, self.bounds.upper)
+        for exact in (self.bounds.lower, self.bounds.upper, self.values):
+            finite = np.where(np.isfinite(exact), exact, 0.0)
+            near = np.abs(parameter - finite) <= _UNCHANGED * np.maximum(unit, np.abs(finite))
+            parameter = np.where(near & np.isfinite(exact), finite, parameter)
+        return np.clip(parameter, self.bounds.lower, self.bounds.upper)
 
 
