@@ -1,4 +1,4 @@
-"""How fast the fidelity phase is, how often it is certified, and how both grow: ``python -m benchmarks.fidelity``."""
+"""How fast the fidelity phase is, how often certified, how it grows: ``python -m benchmarks.fidelity``."""
 
 import argparse
 import json
@@ -16,11 +16,11 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import PpsmError
 from ppsm.fidelity import Bands, FidelityResult, Prior, Restorer, SearchLimits
 from ppsm.fidelity.problem import PublicBounds
-from ppsm.fidelity.reference import solve_reference
+from ppsm.fidelity.reference import Form, solve_reference
 from ppsm.game.follower import Follower
 
 ALPHAS_MWH = (10.0, 100.0, 1000.0)
-_FORMS = ("big_m", "indicator", "sos1")
+_FORMS: tuple[Form, ...] = ("big_m", "indicator", "sos1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,10 @@ def solve_all(instances: Sequence[Instance], seconds: float) -> list[FidelityRes
     """Restore every instance, one after the other."""
     return [
         Restorer.of(instance.cell.follower).restore(
-            instance.released, instance.bands, (0.0, instance.cell.largest), limits=SearchLimits(seconds=seconds)
+            instance.released,
+            instance.bands,
+            (0.0, instance.cell.largest),
+            limits=SearchLimits(seconds=seconds),
         )
         for instance in instances
     ]
@@ -207,7 +210,8 @@ def show(report: dict[str, Any]) -> None:
         )
     print(
         f"\nagainst SCIP's best textbook form: median speed-up {report['speedup_median']}, largest relative "
-        f"difference {report['max_rel_diff']}, finished {report.get('scip_finished')} of {report.get('scip_runs')}"
+        f"difference {report['max_rel_diff']}, finished {report.get('scip_finished')} of "
+        f"{report.get('scip_runs')}"
     )
     print("\nmean L1 error, alpha 1000 MWh: " + ", ".join(f"{k} {v:.1f}" for k, v in report["prior"].items()))
     print("\njunctions    p50 s  certified  memory MB")

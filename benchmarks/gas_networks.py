@@ -1,8 +1,8 @@
 """Synthetic gas networks with the structure of the Northeast case: for growth measurements and tests.
 
-A tree with some loops, pipes with tangents of the Weymouth equation, compressors and regulators, suppliers with
-blocks of rising price, and demands at about 28 % of the junctions. Sizes follow the Northeast network: 146 junctions
-have about 380 columns, 990 rows and 41 demands.
+A tree with some loops, pipes with tangents of the Weymouth equation, compressors and regulators, suppliers
+with blocks of rising price, and demands at about 28 % of the junctions. Sizes follow the Northeast network:
+146 junctions have about 380 columns, 990 rows and 41 demands.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _LOW, _HIGH = 0.17, 1.0  # squared pressures
 
 @dataclass(frozen=True, eq=False)
 class GasNetwork:
-    """A follower with the demand it was sized for (in 100 MWh) and what everybody knows as the largest demand."""
+    """A follower, the demand it was sized for (in 100 MWh) and the publicly known largest demand."""
 
     follower: Follower
     demand: FloatArray
@@ -46,7 +46,7 @@ def build_network(junctions: int, seed: int = 0) -> GasNetwork:
         depth[k] = depth[parent[k]] + 1
     arcs = _arcs(rng, parent, depth)
     demand_at = np.sort(rng.permutation(np.arange(1, junctions))[: max(2, round(0.28 * junctions))])
-    demand = np.round(np.exp(rng.normal(1.0, 1.0, demand_at.size)), 2)
+    demand: FloatArray = np.asarray(np.round(np.exp(rng.normal(1.0, 1.0, demand_at.size)), 2), np.float64)
     suppliers = np.unique(np.concatenate([[0], rng.integers(0, junctions, max(1, round(0.08 * junctions)))]))
     passing = _passing_flow(parent, demand_at, demand, junctions)
     program = _program(rng, junctions, depth, arcs, suppliers, passing, float(demand.sum()))
@@ -67,7 +67,9 @@ def _arcs(rng: np.random.Generator, parent: np.ndarray, depth: np.ndarray) -> _A
     ends = ends[depth[ends[:, 0]] < depth[ends[:, 1]]]
     start = np.concatenate([parent[1:], ends[:, 0]])
     end = np.concatenate([np.arange(1, junctions), ends[:, 1]])
-    kind = np.concatenate([rng.choice(3, junctions - 1, p=[0.56, 0.18, 0.26]), np.zeros(len(ends), dtype=int)])
+    kind = np.concatenate(
+        [rng.choice(3, junctions - 1, p=[0.56, 0.18, 0.26]), np.zeros(len(ends), dtype=int)]
+    )
     return _Arcs(start, end, kind)
 
 
@@ -75,7 +77,7 @@ def _passing_flow(
     parent: np.ndarray, demand_at: np.ndarray, demand: FloatArray, junctions: int
 ) -> FloatArray:
     """What passes each junction of the tree on its way down."""
-    flow = np.bincount(demand_at, demand, minlength=junctions)
+    flow: FloatArray = np.bincount(demand_at, demand, minlength=junctions).astype(np.float64)
     for k in range(junctions - 1, 0, -1):
         flow[parent[k]] += flow[k]
     return flow

@@ -1,4 +1,4 @@
-"""Random inputs that try to break the fidelity phase; each must end in a certified answer or a precise reason."""
+"""Random inputs that try to break the fidelity phase; each must end in an answer or a precise reason."""
 
 from collections import Counter
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from ppsm.errors import PpsmError
 from ppsm.fidelity import Bands, Restorer, SearchLimits
+from ppsm.fidelity.problem import Norm
 from ppsm.game.follower import Follower
 from ppsm.program import LinearProgram
 from tests.fidelity.oracle import random_follower
@@ -57,7 +58,7 @@ def attack(seed: int) -> str:
         eta_d=eta,
     )
     bounds = None if rng.random() < 0.6 else (0.0, float(rng.choice([0.0, 0.5, 4.0, 1e9])))
-    norm = "l1" if rng.random() < 0.15 else "l2"
+    norm: Norm = "l1" if rng.random() < 0.15 else "l2"
     try:
         result = Restorer(follower).restore(
             released, bands, bounds, norm=norm, limits=SearchLimits(seconds=2.0, nodes=400)

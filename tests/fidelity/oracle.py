@@ -21,7 +21,9 @@ def random_follower(rng: np.random.Generator, *, degenerate: bool = False) -> Fo
     at = np.concatenate([rng.permutation(places), rng.integers(places, size=blocks - places)])
     links = [(i, i + 1) for i in range(places - 1)]
     cost = np.concatenate([np.round(rng.uniform(1, 9, blocks), 1), np.zeros(len(links))])
-    size = np.concatenate([np.round(rng.uniform(3, 9, blocks), 1), np.round(rng.uniform(1, 5, len(links)), 1)])
+    size = np.concatenate(
+        [np.round(rng.uniform(3, 9, blocks), 1), np.round(rng.uniform(1, 5, len(links)), 1)]
+    )
     if degenerate:
         cost[:blocks] = np.round(cost[:blocks] / 4) * 4 + 1
         size = np.ceil(size / 3) * 3
@@ -39,14 +41,17 @@ def random_follower(rng: np.random.Generator, *, degenerate: bool = False) -> Fo
         column_upper=size,
     )
     return Follower.from_program(
-        program, parameter_map=np.eye(places), nominal=np.zeros(places), parameter_names=[f"d{k}" for k in range(places)]
+        program,
+        parameter_map=np.eye(places),
+        nominal=np.zeros(places),
+        parameter_names=[f"d{k}" for k in range(places)],
     )
 
 
 def brute_force(
     follower: Follower, released: FloatArray, bands: Bands, lower: FloatArray, upper: FloatArray
 ) -> float:
-    """Least squared distance over all patterns; infinite where nothing is faithful. Columns have two finite ends."""
+    """Least squared distance over all patterns; infinite where nothing is faithful. Columns are bounded."""
     program = follower.program
     columns = program.shape[1]
     best = np.inf
@@ -79,7 +84,11 @@ def _dual_exists(follower: Follower, bands: Bands, state: np.ndarray) -> bool:
         limits += [*(centre + bands.price_width), *(bands.price_width - centre)]
     solve: Any = linprog
     answer = solve(
-        np.zeros(rows), A_ub=np.array(upper_rows), b_ub=np.array(limits) + 1e-9, bounds=(None, None), method="highs"
+        np.zeros(rows),
+        A_ub=np.array(upper_rows),
+        b_ub=np.array(limits) + 1e-9,
+        bounds=(None, None),
+        method="highs",
     )
     return bool(answer.status == 0)
 
@@ -100,7 +109,12 @@ def _nearest(
     high = np.where(state < 0, program.column_lower, program.column_upper)
     equality = np.hstack([program.matrix.toarray(), -follower.parameter_map.toarray()])
     right = program.row_lower + follower.parameter_map @ released
-    inequality = [np.eye(width)[:columns], -np.eye(width)[:columns], np.eye(width)[columns:], -np.eye(width)[columns:]]
+    inequality = [
+        np.eye(width)[:columns],
+        -np.eye(width)[:columns],
+        np.eye(width)[columns:],
+        -np.eye(width)[columns:],
+    ]
     limits = [high, -low, upper - released, released - lower]
     if bands.value is not None:
         row = np.concatenate([program.cost, np.zeros(entries)])[None, :]

@@ -90,7 +90,9 @@ def test_units_do_not_matter(seed: int, quantity: float, price: float) -> None:
         limits=LIMITS,
     )
     assert found.status is expected.status
-    assert found.objective == pytest.approx(expected.objective * quantity**2, rel=1e-4, abs=1e-6 * quantity**2)
+    assert found.objective == pytest.approx(
+        expected.objective * quantity**2, rel=1e-4, abs=1e-6 * quantity**2
+    )
 
 
 @pytest.mark.parametrize("seed", [2, 5, 8, 14])

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from ppsm.errors import InputError, NoValidBoundError
 from ppsm.fidelity import Bands, BatchJob, Restorer, restore, restore_batch
+from ppsm.fidelity.branching import Incumbent, SearchOutcome
 from ppsm.fidelity.certificate import certify
 from ppsm.fidelity.elastic import least_widening
-from ppsm.fidelity.branching import Incumbent, SearchOutcome
 from ppsm.fidelity.monotone import is_monotone
 from ppsm.fidelity.problem import PublicBounds
 from ppsm.fidelity.reference import Form, solve_reference
@@ -84,9 +84,9 @@ def _qp(upper: float) -> QuadraticProgram:
     return QuadraticProgram(
         curvature=np.ones(2),
         cost=np.array([-6.0, -2.0]),
-        equality=sp.csr_array([[1.0, 1.0]]),
+        equality=sp.csr_array(np.array([[1.0, 1.0]])),
         equality_value=np.array([2.0]),
-        rows=sp.csr_array([[1.0, 0.0]]),
+        rows=sp.csr_array(np.array([[1.0, 0.0]])),
         row_lower=np.array([-np.inf]),
         row_upper=np.array([upper]),
         column_lower=np.array([0.0, -np.inf]),

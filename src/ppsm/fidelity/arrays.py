@@ -19,7 +19,8 @@ from ppsm.program import LinearProgram
 class ScaledFollower:
     """``V(d) = min cost' x`` in scaled units, with one multiplier for each finite side of a row or column.
 
-    A user's quantity is ``quantity_unit`` times the one here, a price ``price_unit`` times, a value the product.
+    A user's quantity is ``quantity_unit`` times the one here, a price ``price_unit`` times, a value the
+    product.
     """
 
     program: LinearProgram
@@ -57,7 +58,7 @@ class ScaledFollower:
     @cached_property
     def is_equality(self) -> BoolArray:
         """Rows whose two sides coincide."""
-        return self.program.row_lower == self.program.row_upper
+        return np.asarray(self.program.row_lower == self.program.row_upper)
 
     @cached_property
     def transposed_map(self) -> SparseMatrix:

@@ -1,9 +1,10 @@
 """Two LPs that stay alive through a search: the follower itself, and the follower beside a price band.
 
-``V_band(d) = max { dual objective at d : dual feasible, prices in the band, some multipliers zero }`` is the LP in
-which the follower may also buy any amount of the parameter's goods at the upper end of the band and sell at the
-lower end. It is at most ``V(d)``, with equality exactly when some optimal dual lies in the band; it is unbounded
-exactly when the band holds no dual solution at all. Leaving a side out of the LP sets its multiplier to zero.
+``V_band(d) = max { dual objective at d : dual feasible, prices in the band, some multipliers zero }`` is
+the LP in which the follower may also buy any amount of the parameter's goods at the upper end of the band
+and sell at the lower end. It is at most ``V(d)``, with equality exactly when some optimal dual lies in the
+band; it is unbounded exactly when the band holds no dual solution at all. Leaving a side out of the LP sets
+its multiplier to zero.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ ZERO_MULTIPLIER = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """A dual solution in the band: its value at a parameter, the multiplier of each side, the entries' prices."""
+    """A dual in the band: its value at a parameter, the sides' multipliers, the entries' prices."""
 
     value: float
     multipliers: FloatArray
@@ -31,7 +32,7 @@ class DualPoint:
     row_prices: FloatArray
 
     def support(self, inequalities: IntArray) -> IntArray:
-        """The inequalities whose multiplier is not zero: they have to be tight for this dual to be optimal."""
+        """The inequalities with a positive multiplier: tight wherever this dual is optimal."""
         return inequalities[self.multipliers[inequalities] > ZERO_MULTIPLIER]
 
 
@@ -77,7 +78,7 @@ class FollowerLps:
         return (solution.objective, solution.columns) if solution.status.has_answer else None
 
     def dual(self, shift: FloatArray, zero: IntArray | None = None) -> DualPoint | None:
-        """The best dual in the band at a shift with some multipliers zero; None where there is no dual at all.
+        """The best dual in the band at a shift, some multipliers zero; None where there is none at all.
 
         Its value is infinite where the rows cannot be met at that shift whatever is bought and sold.
         """

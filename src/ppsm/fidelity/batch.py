@@ -1,7 +1,7 @@
-"""Many noisy vectors against one follower: matrices, scaling and warm LPs are shared, work is spread over processes.
+"""Many noisy vectors against one follower: matrices and warm LPs are shared, work is spread over processes.
 
-Results come back in the order of the vectors, each with its own certificate. Processes, not threads: a search keeps
-its LPs between solves, and each worker has its own.
+Results come back in the order of the vectors, each with its own certificate. Processes, not threads: a
+search keeps its LPs between solves, and each worker has its own.
 """
 
 import os
@@ -48,7 +48,13 @@ def restore_batch(
     listed = list(jobs)
     if processes < 0:
         raise InputError(f"{processes} processes were asked for; expected 0 (all cores) or more.")
-    options = {"bounds": bounds, "norm": norm, "prior": prior, "elastic": elastic, "limits": limits}
+    options: dict[str, Any] = {
+        "bounds": bounds,
+        "norm": norm,
+        "prior": prior,
+        "elastic": elastic,
+        "limits": limits,
+    }
     count = processes or os.cpu_count() or 1
     if count == 1 or len(listed) < 2:
         restorer = Restorer.of(follower)

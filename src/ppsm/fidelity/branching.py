@@ -1,11 +1,12 @@
 """Exact search, best bound first: the frame that both searches share, and the plain one.
 
-A node holds some sides *tight* and some multipliers at *zero*. The plain search bounds it by the relaxation over answers
-and parameters, which knows only the tight sides; its duals are looked for by an LP, which knows only the zeros. At
-the relaxed parameter the follower's cheapest answer and its best dual in the band are compared: without a duality
-gap the node is solved. Otherwise the side with the largest product of slack and multiplier is branched on: tight (a
-new QP, the same duals), or multiplier zero (the same QP, fewer duals). Every child dies at last: by an empty set
-of duals, an infeasible QP, a bound, or because it is solved.
+A node holds some sides *tight* and some multipliers at *zero*. The plain search bounds it by the relaxation
+over answers and parameters, which knows only the tight sides; its duals are looked for by an LP, which
+knows only the zeros. At the relaxed parameter the follower's cheapest answer and its best dual in the band
+are compared: without a duality gap the node is solved. Otherwise the side with the largest product of slack
+and multiplier is branched on: tight (a new QP, the same duals), or multiplier zero (the same QP, fewer
+duals). Every child dies at last: by an empty set of duals, an infeasible QP, a bound, or because it is
+solved.
 """
 
 import heapq
@@ -20,7 +21,7 @@ from ppsm.fidelity.band import DualPoint, FollowerLps
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.duality_bound import DualityBound
 from ppsm.fidelity.joint import PriceBox
-from ppsm.fidelity.relaxation import RelaxedPoint, Relaxation
+from ppsm.fidelity.relaxation import Relaxation, RelaxedPoint
 from ppsm.status import Status
 
 # Duality gap at which a point counts as faithful, relative to the value; the certificate allows 1e-6.

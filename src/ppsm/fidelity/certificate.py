@@ -1,8 +1,9 @@
 """The proof that a released vector is faithful, checked by code that shares nothing with the search.
 
-:func:`check_witness` needs no solver at all: an answer that is feasible and dual prices that are feasible, in the
-band and worth as much prove by weak duality that both are optimal. :func:`certify` trusts no witness either: it solves
-the follower again with SciPy's ``linprog`` from the raw arrays and looks for the optimal dual nearest to the band.
+:func:`check_witness` needs no solver at all: an answer that is feasible and dual prices that are feasible,
+in the band and worth as much prove by weak duality that both are optimal. :func:`certify` trusts no witness
+either: it solves the follower again with SciPy's ``linprog`` from the raw arrays and looks for the optimal
+dual nearest to the band.
 """
 
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ TOLERANCE = 1e-6
 class Certificate:
     """What was found at a released vector, in the sense and units of the user's model.
 
-    ``value_excess`` and ``price_excess`` say how far value and prices are outside their bands (0 inside), and
-    ``bound_excess`` how far the vector is outside its public bounds. Faithful exactly when there is no finding.
+    ``value_excess`` and ``price_excess`` say how far value and prices are outside their bands (0 inside),
+    and ``bound_excess`` how far the vector is outside its public bounds. Faithful exactly when there is no
+    finding.
     """
 
     value: float
@@ -41,7 +43,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A released vector and what it is claimed to satisfy; value and prices in the user's sense (``sign``)."""
+    """A released vector and what it is claimed to satisfy, in the user's sense (``sign``)."""
 
     program: LinearProgram
     parameter_map: SparseMatrix
@@ -98,8 +100,8 @@ def check_witness(claim: Claim, answer: FloatArray, row_prices: FloatArray) -> C
         side = np.where(duals > 0, lower, upper)
         supported = np.isfinite(side)
         stray = np.where(supported, 0.0, np.abs(duals))
-        for index in np.flatnonzero(stray > TOLERANCE * largest):
-            found.append(Finding(what, names[index], int(index), float(stray[index])))
+        wrong = np.flatnonzero(stray > TOLERANCE * largest)
+        found.extend(Finding(what, names[index], int(index), float(stray[index])) for index in wrong)
         earned = np.where(supported, duals * np.where(supported, side, 0.0), 0.0)
         worth, magnitude = worth + float(earned.sum()), magnitude + float(np.abs(earned).sum())
     cost = float(program.cost @ answer)
@@ -130,8 +132,10 @@ def _verdict(claim: Claim, value: float, price_excess: float, found: list[Findin
         if not price_excess <= TOLERANCE * max(largest, claim.typical_price):
             found.append(Finding("no optimal dual in the price band at", "prices", 0, price_excess))
     outside = np.maximum(claim.lower - claim.parameter, claim.parameter - claim.upper)
-    for index in np.flatnonzero(outside > 0.0):
-        found.append(Finding("outside its public bounds", claim.names[index], int(index), float(outside[index])))
+    found.extend(
+        Finding("outside its public bounds", claim.names[index], int(index), float(outside[index]))
+        for index in np.flatnonzero(outside > 0.0)
+    )
     return Certificate(
         value, value_excess, price_excess, max(0.0, float(outside.max(initial=0.0))), tuple(found)
     )
@@ -153,8 +157,8 @@ def _outside(
     size: FloatArray,
 ) -> None:
     amount = np.maximum(lower - values, values - upper)
-    for index in np.flatnonzero(amount > TOLERANCE * size):
-        found.append(Finding(what, names[index], int(index), float(amount[index])))
+    wrong = np.flatnonzero(amount > TOLERANCE * size)
+    found.extend(Finding(what, names[index], int(index), float(amount[index])) for index in wrong)
 
 
 def _solve_again(claim: Claim) -> float | None:
@@ -181,8 +185,8 @@ def _solve_again(claim: Claim) -> float | None:
 def _nearest_prices(claim: Claim, value: float) -> float:
     """How far the optimal dual nearest to the band is outside it: one LP over the optimal duals.
 
-    Duals count as optimal within 1e-7 of the value: at the edge of a cell, where solutions tend to lie, an exact test
-    would depend on the last digit.
+    Duals count as optimal within 1e-7 of the value: at the edge of a cell, where solutions tend to lie, an
+    exact test would depend on the last digit.
     """
     if claim.prices is None or claim.price_width is None:
         return 0.0

@@ -11,10 +11,10 @@ from ppsm.fidelity.arrays import ScaledFollower
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """``min sum_i curvature_i e_i^2 + slope_i e_i + weight_i |e_i| + constant`` over faithful ``d = reference + e``.
+    """``min sum curvature e^2 + slope e + weight |e| + constant`` over faithful ``d = reference + e``.
 
-    Faithful: ``lower <= d <= upper``, ``value_lower <= V(d) <= value_upper`` and some optimal dual of V(d) has
-    prices in ``[price_lower, price_upper]``; infinite limits mean that nothing is asked.
+    Faithful: ``lower <= d <= upper``, ``value_lower <= V(d) <= value_upper`` and some optimal dual of V(d)
+    has prices in ``[price_lower, price_upper]``; infinite limits mean that nothing is asked.
     """
 
     follower: ScaledFollower
@@ -67,7 +67,9 @@ class Core:
         if self.slope.any():
             # w |e| + k e^2 + s e is convex in each e: zero, or the stationary point on either side, clipped.
             curved = np.where(self.curvature > 0, self.curvature, 1.0)
-            stationary = -np.sign(self.slope) * np.maximum(0.0, np.abs(self.slope) - self.weight) / (2 * curved)
+            stationary = (
+                -np.sign(self.slope) * np.maximum(0.0, np.abs(self.slope) - self.weight) / (2 * curved)
+            )
             centre = centre + np.where(self.curvature > 0, stationary, 0.0)
         return self.objective(np.clip(centre, self.lower, self.upper))
 

@@ -1,20 +1,21 @@
 """A lower bound that knows strong duality: how far any dual in the band can lift a relaxation.
 
-At a faithful point some dual ``p`` in the band satisfies ``c'x <= g(p) + y(p)'d``. Penalise that row by ``mu >= 0``:
+At a faithful point some dual ``p`` in the band satisfies ``c'x <= g(p) + y(p)'d``. Penalise that row by
+``mu >= 0``:
 
     sum w e^2 + mu (c'x - g(p) - y'd)
 
-is bilinear in ``y`` and ``e``. Writing ``y`` as a mixture of the ends of its interval and splitting ``e`` alike (the
-perspective of the square) makes it convex at the price of ``mu^2/4 (y - low)(high - y) / w`` per entry: quadratic
-in the width of the band, so next to nothing for the paper's 0.1 %. Minimising over ``p`` leaves, for every pair
-(mu, lambda), the affine minorant
+is bilinear in ``y`` and ``e``. Writing ``y`` as a mixture of the ends of its interval and splitting ``e``
+alike (the perspective of the square) makes it convex at the price of ``mu^2/4 (y - low)(high - y) / w`` per
+entry: quadratic in the width of the band, so next to nothing for the paper's 0.1 %. Minimising over ``p``
+leaves, for every pair (mu, lambda), the affine minorant
 
     sum w e^2  >=  lambda'e + mu c'x - mu V_band(r) - sum [(mu low + lambda)^2 / 4w - mu low s],
     s = (mu (low + high) + 2 lambda) / 4w,   r = reference + s,
 
-valid at every faithful point; ``V_band(r)`` is one LP. The pair is read off the QP whose sides in the support of
-one dual are tight: its multipliers ``omega`` have the wrong sign where the objective pulls against a tight side, and
-``mu = max -omega_k / m_k`` is the least penalty that mends them all.
+valid at every faithful point; ``V_band(r)`` is one LP. The pair is read off the QP whose sides in the
+support of one dual are tight: its multipliers ``omega`` have the wrong sign where the objective pulls
+against a tight side, and ``mu = max -omega_k / m_k`` is the least penalty that mends them all.
 """
 
 from dataclasses import dataclass
@@ -42,8 +43,8 @@ class DualityBound:
     ) -> Self | None:
         """The minorant at the optimum of the QP with ``support`` and ``tight`` held tight.
 
-        ``tight`` are the sides that the node itself holds tight, so their multipliers may have any sign. None where
-        the band is not bounded, the distance is not a sum of squares, or no penalty is needed.
+        ``tight`` are the sides that the node itself holds tight, so their multipliers may have any sign.
+        None where the band is not bounded, the distance is not a sum of squares, or no penalty is needed.
         """
         if not core.is_least_squares or not _is_bounded(core):
             return None

@@ -1,8 +1,8 @@
 """When no vector satisfies the bands: the smallest common factor that makes them satisfiable.
 
-One LP over everything but complementarity gives a lower bound. From there the factor is raised until the exact search
-finds a faithful point, and then bisected. Bands of different factors are nested, so a search that proves one factor
-infeasible refutes every smaller one, and the answer is exact to the tolerance.
+One LP over everything but complementarity gives a lower bound. From there the factor is raised until the
+exact search finds a faithful point, and then bisected. Bands of different factors are nested, so a search
+that proves one factor infeasible refutes every smaller one, and the answer is exact to the tolerance.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray
+from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
 from ppsm.fidelity.branching import SearchOutcome
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.joint import JointMatrices
@@ -89,7 +89,7 @@ def widening_floor(asked: Core, wider: Core, parts: JointMatrices) -> float:
 
 def _in_factor(
     narrow: FloatArray, wide: FloatArray, first: int, parts: JointMatrices, sign: float
-) -> tuple[sp.csr_array, FloatArray]:  # type: ignore[type-arg]
+) -> tuple[SparseMatrix, FloatArray]:
     """Rows ``sign (y - limit(factor)) >= 0`` for the entries that have a limit."""
     entries = np.flatnonzero(np.isfinite(narrow))
     slope = wide[entries] - narrow[entries]
@@ -108,8 +108,9 @@ def _in_factor(
 def least_widening(floor: float, attempt: Callable[[float], SearchOutcome | None]) -> Widening:
     """Find the least factor at which ``attempt`` finds a point, from a lower bound ``floor >= 1``.
 
-    ``attempt`` searches for any faithful point with the bands widened by a factor; None means that time is up. An
-    attempt that a limit stopped refutes nothing: the factor found is then still feasible, but ``bound`` stays low.
+    ``attempt`` searches for any faithful point with the bands widened by a factor; None means that time is
+    up. An attempt that a limit stopped refutes nothing: the factor found is then still feasible, but
+    ``bound`` stays low.
     """
     low, refuted, step = floor, floor, max(10.0 * TOLERANCE, 0.01 * floor)
     high, found = floor * (1.0 + 0.1 * TOLERANCE), None

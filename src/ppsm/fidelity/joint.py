@@ -1,15 +1,17 @@
 """The relaxation over answers, parameters *and* duals, tied together by penalised strong duality.
 
-At a faithful point some dual in the band has no duality gap, ``c'x = g(m) + y'd``. For every penalty ``mu >= 0``
+At a faithful point some dual in the band has no duality gap, ``c'x = g(m) + y'd``. For every penalty ``mu
+>= 0``
 
     min  sum w e^2 + mu (c'x - g(m) - y'd)
 
-over feasible ``(x, e)`` and dual feasible ``(m, y)`` with ``y`` in the band is therefore a lower bound, and it is exact
-once the penalty is large enough to close the gap. The product ``y'e`` is not convex; writing ``e'`` for
-``e - mu y / 2w`` the objective is ``sum w e'^2`` minus ``mu^2/4 sum y^2 / w`` plus linear terms, and the concave square
-is replaced by its chord over ``[low, high]``. What that loses, ``mu^2/4 (y - low)(high - y) / w``, is quadratic in
-the width of the band: for bands of 0.1 % one QP usually proves its own optimum to within 1e-5. Where a public bound
-holds an entry (noise below zero, say) nothing need be lost: ``y e <= y e_low + high (e - e_low)`` is exact there.
+over feasible ``(x, e)`` and dual feasible ``(m, y)`` with ``y`` in the band is therefore a lower bound, and
+it is exact once the penalty is large enough to close the gap. The product ``y'e`` is not convex; writing
+``e'`` for ``e - mu y / 2w`` the objective is ``sum w e'^2`` minus ``mu^2/4 sum y^2 / w`` plus linear terms,
+and the concave square is replaced by its chord over ``[low, high]``. What that loses, ``mu^2/4 (y -
+low)(high - y) / w``, is quadratic in the width of the band: for bands of 0.1 % one QP usually proves its
+own optimum to within 1e-5. Where a public bound holds an entry (noise below zero, say) nothing need be
+lost: ``y e <= y e_low + high (e - e_low)`` is exact there.
 """
 
 from dataclasses import dataclass
@@ -47,10 +49,10 @@ class PriceBox:
 class JointPoint:
     """An optimum of the joint relaxation.
 
-    ``gap`` is its duality gap, ``loss`` what convexity costs each entry, and ``ascent`` the bound's derivative by
-    the penalty. ``held`` says how each entry's product was treated: -1 and 1 as held at its lower and upper
-    bound, 0 by a chord. The tangent of the objective has the slopes ``move_slope`` in the move and minus the
-    penalty times ``dual_weight`` in the prices.
+    ``gap`` is its duality gap, ``loss`` what convexity costs each entry, and ``ascent`` the bound's
+    derivative by the penalty. ``held`` says how each entry's product was treated: -1 and 1 as held at its
+    lower and upper bound, 0 by a chord. The tangent of the objective has the slopes ``move_slope`` in the
+    move and minus the penalty times ``dual_weight`` in the prices.
     """
 
     bound: float
@@ -68,7 +70,7 @@ class JointPoint:
 
 
 class JointMatrices:
-    """The constraint matrix of the joint relaxation: columns (x, e, y, m); shared by all problems of a follower."""
+    """The matrix of the joint relaxation, columns (x, e, y, m); shared by all problems of a follower."""
 
     def __init__(self, follower: ScaledFollower) -> None:
         program, sides = follower.program, follower.sides
@@ -177,7 +179,9 @@ class JointRelaxation:
         end = np.where(held < 0, core.lower, np.where(held > 0, core.upper, core.reference)) - core.reference
         slope = np.where(held < 0, box.upper, np.where(held > 0, box.lower, 0.0))
         width = parts.matrix.shape[1]
-        curvature = np.concatenate([np.zeros(answers), core.curvature, quarter, np.zeros(width - parts.duals)])
+        curvature = np.concatenate(
+            [np.zeros(answers), core.curvature, quarter, np.zeros(width - parts.duals)]
+        )
         first = answers + np.arange(entries)
         products = np.where(by_chord, -penalty, 0.0)
         cross = sp.csr_array((products, (first, first + entries)), shape=(width, width))
@@ -233,4 +237,6 @@ class JointRelaxation:
         """Which entries sit at a public bound."""
         core = self.core
         near = 1e-6
-        return (core.upper - parameter < near).astype(np.int64) - (parameter - core.lower < near).astype(np.int64)
+        return (core.upper - parameter < near).astype(np.int64) - (parameter - core.lower < near).astype(
+            np.int64
+        )

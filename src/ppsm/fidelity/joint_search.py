@@ -1,7 +1,8 @@
 """The search for least squares with bounded prices: nodes are bounded by the joint relaxation.
 
-Between two joint QPs (about 10 ms on the Northeast gas market) many branches are settled by LPs of a millisecond: a side
-that cannot become tight within the bound has a zero multiplier, one whose multiplier cannot vanish is tight.
+Between two joint QPs (about 10 ms on the Northeast gas market) many branches are settled by LPs of a
+millisecond: a side that cannot become tight within the bound has a zero multiplier, one whose multiplier
+cannot vanish is tight.
 """
 
 from dataclasses import replace
@@ -26,7 +27,7 @@ _LEAST_PRODUCT = 1e-15
 
 
 class JointSearch(Search):
-    """``box`` holds prices that some optimal dual of every interesting point has; by default the price band."""
+    """``box`` holds the prices of some optimal dual of every better point; by default the price band."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class JointSearch(Search):
     def _probe_sides(
         self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, dual: DualPoint
     ) -> Node | None:
-        """Decide sides by LPs as long as one of the two children is dead; branch on the first that has two."""
+        """Decide sides by LPs as long as one child is dead; branch on the first side that has two."""
         self.probe.linearise(point, sides_of(node.zero))
         cutoff, started = self.cutoff(), node
         multipliers = dual.multipliers
@@ -122,7 +123,7 @@ class JointSearch(Search):
     def _choose(
         self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, multipliers: FloatArray
     ) -> int | None:
-        """The undecided side that violates complementarity most, at the LPs' vertices or the joint optimum."""
+        """The undecided side that violates complementarity most, at LP vertices or the joint optimum."""
         products = self.products(answer, shift, multipliers, node)
         if products.max(initial=0.0) <= FAITHFUL:
             products = self.products(point.columns, shift, point.multipliers, node)
@@ -135,7 +136,7 @@ class JointSearch(Search):
         self.push(replace(node, zero=(*node.zero, side), order=next(self.orders)))
 
     def _joint_bound(self, node: Node) -> tuple[float, JointPoint] | None:
-        """The joint bound, maximised over a few penalties, and an optimum that shows where complementarity fails.
+        """The joint bound at the best of a few penalties, and an optimum that shows what fails.
 
         The bound is concave in the penalty: its derivative says on which side of the best one we are.
         """

@@ -1,17 +1,19 @@
 """PPSM_p when the lower end of the value band binds: the reverse-convex side, without a price band.
 
-``V`` is convex, so ``V(d) <= upper`` is harmless, and where the convex optimum already has ``V >= lower`` it is optimal.
-Otherwise ``V(d) >= lower`` is the union over all duals ``p`` of the half-spaces ``g(p) + y(p)'d >= lower``: any single
-dual gives a faithful point by one convex QP, and walking from a point to its own dual improves it.
+``V`` is convex, so ``V(d) <= upper`` is harmless, and where the convex optimum already has ``V >= lower``
+it is optimal. Otherwise ``V(d) >= lower`` is the union over all duals ``p`` of the half-spaces ``g(p) +
+y(p)'d >= lower``: any single dual gives a faithful point by one convex QP, and walking from a point to its
+own dual improves it.
 
-For the proof let prices be nonnegative (:func:`ppsm.fidelity.monotone.is_monotone` says when they may be taken so).
-A better point ``d`` than the incumbent is near the reference, and a dual that lifts it to the band has
-``g(p) + y'd >= lower``. The largest ``y'd`` over all nearer points is convex in ``y``; a line above it makes the
-condition linear, so that each price can be maximised and minimised by LPs, and narrower prices give a better
-line. A few rounds leave a narrow box of prices; the joint search over it does the rest.
-Where prices may be negative or have no finite range, the plain search has to prove what it can.
+For the proof let prices be nonnegative (:func:`ppsm.fidelity.monotone.is_monotone` says when they may be
+taken so). A better point ``d`` than the incumbent is near the reference, and a dual that lifts it to the
+band has ``g(p) + y'd >= lower``. The largest ``y'd`` over all nearer points is convex in ``y``; a line
+above it makes the condition linear, so that each price can be maximised and minimised by LPs, and narrower
+prices give a better line. A few rounds leave a narrow box of prices; the joint search over it does the
+rest. Where prices may be negative or have no finite range, the plain search has to prove what it can.
 """
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -38,6 +40,7 @@ def search_lower_side(
     core: Core, lps: FollowerLps, limits: SearchLimits, matrices: JointMatrices, *, monotone: bool
 ) -> SearchOutcome | None:
     """Solve a least-squares problem with a value band only; None where the plain search has to do it."""
+    started = time.perf_counter()
     lps.set_band(core.price_lower, core.price_upper)
     walker = _Walker(core, lps)
     convex = walker.relaxation.solve(NONE)
@@ -52,11 +55,12 @@ def search_lower_side(
     start = walker.walk(convex.parameter)
     if start is None:
         return None
-    box = price_box(core, matrices, start.objective, walker.penalty) if monotone else None
+    # Half of the time may go into the box of prices, the rest is for the search.
+    stop = started + 0.5 * limits.seconds
+    box = price_box(core, matrices, start.objective, walker.penalty, stop) if monotone else None
+    rest = replace(limits, seconds=max(0.1, limits.seconds - (time.perf_counter() - started)))
     search = (
-        Search(core, lps, limits)
-        if box is None
-        else _LowerSideSearch(core, lps, limits, matrices, box, walker)
+        Search(core, lps, rest) if box is None else _LowerSideSearch(core, lps, rest, matrices, box, walker)
     )
     search.offer(start)
     outcome = search.run()
@@ -72,7 +76,7 @@ class _Walker:
         self.penalty = 0.0
 
     def walk(self, start: FloatArray) -> Incumbent | None:
-        """Go from a point to its dual's half-space until nothing improves; try a costlier start if need be."""
+        """Go from a point to its dual's half-space until nothing improves; start higher up if need be."""
         best: Incumbent | None = None
         parameter = start
         for _ in range(_WALK_STEPS):
@@ -139,10 +143,13 @@ class _LowerSideSearch(JointSearch):
         return None
 
 
-def price_box(core: Core, matrices: JointMatrices, objective: float, penalty: float) -> PriceBox | None:
+def price_box(
+    core: Core, matrices: JointMatrices, objective: float, penalty: float, stop: float
+) -> PriceBox | None:
     """Ranges of nonnegative prices of all duals that lift a point nearer than ``objective`` to the band.
 
-    ``penalty`` is the multiplier of the incumbent's half-space; any positive number is valid, this one is best.
+    ``penalty`` is the multiplier of the incumbent's half-space; any positive number is valid, this one is
+    best.
     """
     entries = matrices.entries
     start = np.clip(core.reference, core.lower, core.upper)
@@ -152,14 +159,17 @@ def price_box(core: Core, matrices: JointMatrices, objective: float, penalty: fl
     lower = np.maximum(core.lower, core.reference - reach)
     upper = np.minimum(core.upper, core.reference + reach)
     # First the upper corner of the parameters' box, which needs no range of prices.
-    box = _ranges(core, matrices, upper, 0.0, PriceBox(np.zeros(entries), np.full(entries, INFINITY)))
+    nothing = PriceBox(np.zeros(entries), np.full(entries, INFINITY))
+    box = _ranges(core, matrices, upper, 0.0, nothing, INFINITY)
     if penalty <= 0.0:
         return box
     for _ in range(_TIGHTENING_ROUNDS):
         if box is None:
             return None
+        if time.perf_counter() > stop:
+            break
         slope, constant = _chords(core, box, (lower, upper), 1.0 / penalty, objective)
-        tighter = _ranges(core, matrices, slope, constant, box)
+        tighter = _ranges(core, matrices, slope, constant, box, stop)
         if tighter is None:
             return None
         shrunk = float((tighter.upper - tighter.lower).sum()) < 0.8 * float((box.upper - box.lower).sum())
@@ -174,8 +184,8 @@ def _chords(
 ) -> tuple[FloatArray, float]:
     """Slope and constant of a line above ``max y'd`` over parameters nearer than ``objective``.
 
-    For every kappa > 0 that maximum is at most ``kappa objective + sum_i max_d (y_i d - kappa w_i (d - ref_i)^2)``;
-    each term is convex in the price, so its chord over the price's range lies above it.
+    For every kappa > 0 that maximum is at most ``kappa objective + sum_i max_d (y_i d - kappa w_i (d -
+    ref_i)^2)``; each term is convex in the price, so its chord over the price's range lies above it.
     """
     weight, reference = core.curvature, core.reference
 
@@ -191,7 +201,7 @@ def _chords(
 
 
 def _ranges(
-    core: Core, matrices: JointMatrices, slope: FloatArray, constant: float, box: PriceBox
+    core: Core, matrices: JointMatrices, slope: FloatArray, constant: float, box: PriceBox, stop: float
 ) -> PriceBox | None:
     """Least and largest price of each entry over duals with ``g(p) + slope'y + constant >= value_lower``."""
     program, sides = core.follower.program, core.follower.sides
@@ -213,6 +223,8 @@ def _ranges(
     )
     ends = np.stack([box.lower, box.upper])
     for entry in range(entries):
+        if time.perf_counter() > stop:
+            break
         if ends[1, entry] < INFINITY and ends[1, entry] - ends[0, entry] <= _NARROW * ends[1, entry]:
             continue
         for end, direction in enumerate((1.0, -1.0)):

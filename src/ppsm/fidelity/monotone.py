@@ -1,9 +1,10 @@
 """When prices may be taken to be nonnegative: networks in which serving less is always possible.
 
-Take a feasible answer of a network whose goods flow from supplies along arcs to withdrawals. Its flow splits into
-paths from a supply to a withdrawal, so a smaller withdrawal is served by taking some of those paths away. That leaves
-everything else feasible if less flow never hurts, and costs no more if no flow earns money. Then ``V`` never
-falls as an entry rises, and every point has an optimal dual with nonnegative prices.
+Take a feasible answer of a network whose goods flow from supplies along arcs to withdrawals. Its flow
+splits into paths from a supply to a withdrawal, so a smaller withdrawal is served by taking some of those
+paths away. That leaves everything else feasible if less flow never hurts, and costs no more if no flow
+earns money. Then ``V`` never falls as an entry rises, and every point has an optimal dual with nonnegative
+prices.
 """
 
 import numpy as np
@@ -23,7 +24,9 @@ def is_monotone(program: LinearProgram, parameter_map: SparseMatrix, lower: Floa
     balances = _connected_balances(program, touched)
     if (program.row_lower != program.row_upper)[balances].any():
         return False
-    if ((program.row_lower + parameter_map @ np.maximum(lower, 0.0))[balances] < 0).any() or (lower < 0).any():
+    if ((program.row_lower + parameter_map @ np.maximum(lower, 0.0))[balances] < 0).any() or (
+        lower < 0
+    ).any():
         return False
     of_balances = program.matrix[np.flatnonzero(balances), :].tocsc()
     flows = np.flatnonzero(np.diff(of_balances.indptr) > 0)

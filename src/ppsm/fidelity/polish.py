@@ -1,8 +1,9 @@
 """From an interior-point answer to a point that an LP solver agrees with to the last digit that counts.
 
-An interior-point method leaves residuals near 1e-9; a point on the edge of what the follower can serve may then be just
-beyond it. The witness (answer and prices) is taken from LP vertices at the point; where they do not agree with the
-bands, the point is moved to the nearest one that keeps its dual's support tight, by one LP.
+An interior-point method leaves residuals near 1e-9; a point on the edge of what the follower can serve may
+then be just beyond it. The witness (answer and prices) is taken from LP vertices at the point; where they
+do not agree with the bands, the point is moved to the nearest one that keeps its dual's support tight, by
+one LP.
 """
 
 from dataclasses import dataclass
@@ -91,5 +92,3 @@ def _nearest_on_support(core: Core, incumbent: Incumbent) -> FloatArray | None:
     up, down = nearest.columns[answers : answers + entries], nearest.columns[answers + entries :]
     moved = incumbent.parameter + up - down
     return np.clip(moved, core.lower, core.upper) if np.isfinite(moved).all() else None
-
-

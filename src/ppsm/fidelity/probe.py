@@ -1,14 +1,14 @@
 """Cheap bounds for children: the joint relaxation linearised at its optimum, one LP for each child.
 
-The joint objective is convex, so its tangent at the optimum is a lower bound, and the tangent splits into a part
-over (answer, parameter) and a part over the duals. Holding one more side tight changes only the first, setting one
-more multiplier to zero only the second; either is an LP that starts from the last basis.
+The joint objective is convex, so its tangent at the optimum is a lower bound, and the tangent splits into a
+part over (answer, parameter) and a part over the duals. Holding one more side tight changes only the first,
+setting one more multiplier to zero only the second; either is an LP that starts from the last basis.
 """
 
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.arrays import INFINITY, IntArray
 from ppsm.fidelity.band import FollowerLps
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.joint import JointPoint

@@ -1,10 +1,10 @@
 """What the fidelity phase is asked for: bands, public bounds, prior, and the released vector it starts from.
 
 Conventions. Bands are **absolute** half-widths around targets, in the sense and units of the user's model;
-:meth:`Bands.relative` makes them from fractions of the targets, as the paper states them (0.001 is 0.1 %). The price
-of an entry is the rate at which the follower's value rises with it (``F' prices`` of the rows it enters; signs: see
-:mod:`ppsm.program`). Prices need not be unique: a point is faithful when **some** optimal dual has all its prices in
-the band (the optimistic convention of the paper; one LP decides it).
+:meth:`Bands.relative` makes them from fractions of the targets, as the paper states them (0.001 is 0.1 %).
+The price of an entry is the rate at which the follower's value rises with it (``F' prices`` of the rows it
+enters; signs: see :mod:`ppsm.program`). Prices need not be unique: a point is faithful when **some**
+optimal dual has all its prices in the band (the optimistic convention of the paper; one LP decides it).
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def public_values(released: PublicVector | ArrayLike, names: tuple[str, ...]) ->
                 f"'{names[0]}', ...; expected the same names in the same order."
             )
         return frozen_vector(released.values, len(names), "the released vector", names=names)
-    return frozen_vector(released, len(names), "the released vector", names=names)  # type: ignore[arg-type]
+    return frozen_vector(released, len(names), "the released vector", names=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Bands:
         fractions = np.asarray(eta_d, dtype=np.float64)
         if fractions.ndim and fractions.shape != target.shape:
             raise InputError(
-                f"eta_d has shape {fractions.shape} for {target.size} prices; pass one number or one per price."
+                f"eta_d has shape {fractions.shape} for {target.size} prices; pass one number, or one each."
             )
         for number in np.unique(fractions):
             _checked_width(float(number), "eta_d")
@@ -101,7 +101,9 @@ class Bands:
     def checked(self, names: tuple[str, ...]) -> Self:
         """The same bands with every number checked and frozen."""
         if self.value is not None and not np.isfinite(self.value):
-            raise InputError(f"the value target is {self.value}; expected a finite number, or None for no band.")
+            raise InputError(
+                f"the value target is {self.value}; expected a finite number, or None for no band."
+            )
         _checked_width(self.value_width, "the width of the value band")
         if self.prices is None:
             return type(self)(self.value, float(self.value_width))
@@ -151,8 +153,8 @@ class Prior:
         l2:  sum (d - d~)^2 + (2 b^2 / spread^2) (d - mean)^2
         l1:  sum |d - d~|   + (b / (2 spread^2)) (d - mean)^2
 
-    The l1 form is the exact negative log-posterior of a Gaussian prior times b; the l2 form replaces the noise by a
-    Gaussian of the same variance. An infinite spread says nothing about its entry.
+    The l1 form is the exact negative log-posterior of a Gaussian prior times b; the l2 form replaces the
+    noise by a Gaussian of the same variance. An infinite spread says nothing about its entry.
     """
 
     mean: ArrayLike
@@ -191,10 +193,12 @@ class PublicBounds:
             filled = np.asarray(side, dtype=np.float64)
             filled = np.full(len(names), float(filled)) if filled.ndim == 0 else filled
             parts.append(frozen_vector(filled, len(names), f"the {what} bound", infinite=True, names=names))
-        for index in np.flatnonzero((parts[0] > parts[1]) | (parts[0] == INFINITY) | (parts[1] == -INFINITY))[:1]:
+        for index in np.flatnonzero((parts[0] > parts[1]) | (parts[0] == INFINITY) | (parts[1] == -INFINITY))[
+            :1
+        ]:
             raise InputError(
-                f"the public bounds of '{names[index]}' are [{parts[0][index]}, {parts[1][index]}], which hold no "
-                "number; expected lower <= upper."
+                f"the public bounds of '{names[index]}' are [{parts[0][index]}, {parts[1][index]}], "
+                "which hold no number; expected lower <= upper."
             )
         return cls(parts[0], parts[1])
 
@@ -211,7 +215,8 @@ def build_core(
 ) -> Core:
     """Scale a problem, turn it into a minimisation, and complete the square of its distance.
 
-    With quantities in units of q the l2 distance is ``q^2`` times the scaled one, the l1 distance ``q`` times.
+    With quantities in units of q the l2 distance is ``q^2`` times the scaled one, the l1 distance ``q``
+    times.
     """
     quantity, count = follower.quantity_unit, released.size
     start = released / quantity

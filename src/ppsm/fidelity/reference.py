@@ -1,9 +1,10 @@
 """The textbook forms of problem (5), solved by SCIP: what the paper's authors would have run.
 
-The follower's optimality conditions are written out and complementarity is enforced by big-M binaries (Fortuny-Amat &
-McCarl 1981), indicator rows or SOS1 sets; the distance is a second-order cone or quadratic objective. Every M is
-derived by an LP over the primal or the dual part of the relaxation, and checked afterwards: a multiplier at
-its M is reported instead of believed. Kept for tests and benchmarks; it needs the extra ``ppsm[scip]``.
+The follower's optimality conditions are written out and complementarity is enforced by big-M binaries
+(Fortuny-Amat & McCarl 1981), indicator rows or SOS1 sets; the distance is a second-order cone or quadratic
+objective. Every M is derived by an LP over the primal or the dual part of the relaxation, and checked
+afterwards: a multiplier at its M is reported instead of believed. Kept for tests and benchmarks; it needs
+the extra ``ppsm[scip]``.
 """
 
 import math
@@ -31,7 +32,7 @@ _MARGIN = 0.01
 
 @dataclass(frozen=True, eq=False)
 class ReferenceResult:
-    """What SCIP found, in scaled units; ``touched`` names multipliers at their M (the answer is then not proven)."""
+    """What SCIP found, in scaled units; ``touched`` names multipliers at their M: then nothing is proven."""
 
     status: Status
     form: Form
@@ -48,11 +49,14 @@ def solve_reference(
 ) -> ReferenceResult:
     """Solve a scaled problem by a textbook form; a sum of squares only.
 
-    Degenerate followers have multipliers that nothing bounds; big-M is then refused unless ``assumed_m`` says what to
-    take for them (relative to the largest cost). An assumed M is checked afterwards like the others.
+    Degenerate followers have multipliers that nothing bounds; big-M is then refused unless ``assumed_m``
+    says what to take for them (relative to the largest cost). An assumed M is checked afterwards like the
+    others.
     """
     if not scip_is_installed():
-        raise InputError("the reference forms need SCIP, which is not installed; run: pip install 'ppsm[scip]'.")
+        raise InputError(
+            "the reference forms need SCIP, which is not installed; run: pip install 'ppsm[scip]'."
+        )
     if not core.is_least_squares:
         raise InputError("the reference forms know only the l2 distance; use norm='l2'.")
     started = time.perf_counter()
@@ -88,7 +92,9 @@ class _Textbook:
     def _expression(self, indices: Any, data: Any) -> Any:
         from pyscipopt import quicksum
 
-        return quicksum(float(value) * self.columns[column] for column, value in zip(indices, data, strict=True))
+        return quicksum(
+            float(value) * self.columns[column] for column, value in zip(indices, data, strict=True)
+        )
 
     def _add_rows(self, matrix: SparseMatrix, lower: FloatArray, upper: FloatArray) -> None:
         for row in range(matrix.shape[0]):
@@ -168,7 +174,7 @@ class _Textbook:
 
 
 class _Ranges:
-    """Largest multipliers and slacks over the relaxation, each by an LP; an infinite one is refused by name."""
+    """Largest multipliers and slacks over the relaxation, each by an LP; infinite ones are refused."""
 
     def __init__(
         self, core: Core, parts: JointMatrices, linear: LinearProgram, assumed_m: float | None
@@ -204,8 +210,8 @@ class _Ranges:
             if what == "multiplier" and self.assumed_m is not None:
                 return self.assumed_m
             raise NoValidBoundError(
-                f"no finite bound exists on the {what} of '{self.core.follower.sides.names[side]}'; bound the "
-                "parameter or the prices, or use the indicator or sos1 form, which need no bound."
+                f"no finite bound exists on the {what} of '{self.core.follower.sides.names[side]}'; "
+                "bound the parameter or the prices, or use the indicator or sos1 form, which need no bound."
             )
         return float(direction @ solution.columns)
 

@@ -1,8 +1,9 @@
 """The convex relaxation of problem (5): complementarity dropped except on sides that are held tight.
 
-Variables are the follower's answer ``x`` and the move ``e = d - reference`` (expanding the square of ``d`` would lose
-digits). With no tight side the optimum is a lower bound; with the support of a dual solution tight, every point is
-optimal for the follower with that dual, so the optimum is a faithful point: an upper bound.
+Variables are the follower's answer ``x`` and the move ``e = d - reference`` (expanding the square of ``d``
+would lose digits). With no tight side the optimum is a lower bound; with the support of a dual solution
+tight, every point is optimal for the follower with that dual, so the optimum is a faithful point: an upper
+bound.
 """
 
 import math
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.fidelity.core import Core
-from ppsm.solvers.qp import QpSolution, QuadraticProgram, solve_qp
+from ppsm.solvers.qp import QuadraticProgram, solve_qp
 from ppsm.status import Status
 
 # Below this objective the moves are small beside the data, and the QP is solved again in units of the move.
@@ -24,8 +25,8 @@ _SMALL_OBJECTIVE = 1e-6
 class RelaxedPoint:
     """An optimum of the relaxation: bound, parameter, answer, and what each tight side costs.
 
-    ``side_multipliers[k]`` is the multiplier of tight side k; a negative one says that the objective would gain if
-    the side could become slack. ``cut_multipliers`` belong to the extra rows, if there were any.
+    ``side_multipliers[k]`` is the multiplier of tight side k; a negative one says that the objective would
+    gain if the side could become slack. ``cut_multipliers`` belong to the extra rows, if there were any.
     """
 
     bound: float
@@ -38,7 +39,7 @@ class RelaxedPoint:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """A QP with fixed columns taken out and tight rows among the equalities, and where its parts came from."""
+    """A QP without its fixed columns, tight rows among the equalities, and where its parts came from."""
 
     program: QuadraticProgram
     matrix: SparseMatrix
@@ -62,16 +63,17 @@ class Relaxation:
         self._distances = np.flatnonzero(core.weight)
         extra = self._distances.size
         width = self._answers + entries + extra
-        market = sp.hstack([program.matrix, -follower.parameter_map, sp.csr_array((program.shape[0], extra))])
+        padding = sp.csr_array((program.shape[0], extra))
+        market = sp.hstack([program.matrix, -follower.parameter_map, padding], format="csr")
         value_row = np.zeros(width)
         value_row[: self._answers] = program.cost
-        parts = [market.tocsr(), sp.csr_array(value_row[None, :])]
+        parts = [market, sp.csr_array(value_row[None, :])]
         if extra:
             # t >= e and t >= -e, one t for each weighted |e|
             pick = sp.eye_array(entries, format="csr")[self._distances, :]
             none = sp.csr_array((extra, self._answers))
             unit = sp.eye_array(extra)
-            parts += [sp.hstack([none, -pick, unit]).tocsr(), sp.hstack([none, pick, unit]).tocsr()]
+            parts += [sp.hstack([none, sign * pick, unit], format="csr") for sign in (-1.0, 1.0)]
         self._matrix: SparseMatrix = sp.vstack(parts, format="csr")
         self._extra_rows = 2 * extra
 

@@ -1,13 +1,14 @@
 """Step 3b of the mechanism: the released vector nearest to the noisy one that is faithful to the market.
 
-Problem (5) of the paper, solved to proven optimality for any LP follower; see :mod:`ppsm.fidelity.problem` for the
-conventions and :mod:`ppsm.fidelity.joint` for why it is fast.
+Problem (5) of the paper, solved to proven optimality for any LP follower; see :mod:`ppsm.fidelity.problem`
+for the conventions and :mod:`ppsm.fidelity.joint` for why it is fast.
 """
 
 import time
 import weakref
 from dataclasses import replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,10 +66,11 @@ def restore(
 ) -> FidelityResult:
     """Find the faithful vector nearest to a released one.
 
-    With both targets this is PPSM, with ``target_prices=None`` PPSM_p, with neither only feasibility for the follower is
-    restored. ``eta_p`` and ``eta_d`` are fractions of the targets (0.001 is 0.1 %; :class:`Bands` has absolute widths),
-    ``bounds`` is a pair (lower, upper) that everybody knows, by default ``(0, inf)``. If nothing satisfies the
-    bands and ``elastic`` is set, both are widened by the least common factor, which the result reports.
+    With both targets this is PPSM, with ``target_prices=None`` PPSM_p, with neither only feasibility for
+    the follower is restored. ``eta_p`` and ``eta_d`` are fractions of the targets (0.001 is 0.1 %;
+    :class:`Bands` has absolute widths), ``bounds`` is a pair (lower, upper) that everybody knows, by
+    default ``(0, inf)``. If nothing satisfies the bands and ``elastic`` is set, both are widened by the
+    least common factor, which the result reports.
     """
     bands = Bands.relative(target_value, target_prices, eta_p=eta_p, eta_d=eta_d)
     restorer = Restorer.of(follower)
@@ -83,7 +85,7 @@ class Restorer:
     Not for use from several threads at once; each process or thread makes its own.
     """
 
-    _known: "weakref.WeakKeyDictionary[Follower, Restorer]" = weakref.WeakKeyDictionary()
+    _known: ClassVar["weakref.WeakKeyDictionary[Follower, Restorer]"] = weakref.WeakKeyDictionary()
 
     def __init__(self, follower: Follower) -> None:
         self.program, self.parameter_map = follower.program, follower.parameter_map
@@ -137,9 +139,7 @@ class Restorer:
         prior: tuple[FloatArray, FloatArray] | None,
     ) -> Core:
         """The scaled problem."""
-        return build_core(
-            self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior
-        )
+        return build_core(self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior)
 
     def search(self, core: Core, limits: SearchLimits) -> SearchOutcome:
         """Run the search that suits a problem."""
@@ -183,7 +183,8 @@ class Restorer:
         value = self._lps.value(np.asarray(self.parameter_map @ at))
         if value is not None and value[0] == -INFINITY:
             raise ModelError(
-                "the follower's cost is unbounded below, so it has neither value nor prices; bound its variables."
+                "the follower's cost is unbounded below, so it has neither value nor prices; "
+                "bound its variables."
             )
 
 
@@ -322,5 +323,3 @@ class _Task:
             near = np.abs(parameter - finite) <= _UNCHANGED * np.maximum(unit, np.abs(finite))
             parameter = np.where(near & np.isfinite(exact), finite, parameter)
         return np.clip(parameter, self.bounds.lower, self.bounds.upper)
-
-

@@ -12,10 +12,11 @@ from ppsm.status import Status
 class FidelityResult:
     """A faithful vector with its proof, or the reason why there is none.
 
-    ``status`` is ``PROVEN_OPTIMAL`` when ``gap`` (relative to the objective) is within the tolerance asked for,
-    ``INCUMBENT`` when a limit stopped the search, and has no answer only if a limit left none. ``widening`` is the
-    factor by which both bands had to be widened (1: as asked); ``widening_bound`` is a factor below which nothing
-    exists. ``certificate`` was checked without any part of the search; :meth:`recertify` solves everything again.
+    ``status`` is ``PROVEN_OPTIMAL`` when ``gap`` (relative to the objective) is within the tolerance asked
+    for, ``INCUMBENT`` when a limit stopped the search, and has no answer only if a limit left none.
+    ``widening`` is the factor by which both bands had to be widened (1: as asked); ``widening_bound`` is a
+    factor below which nothing exists. ``certificate`` was checked without any part of the search;
+    :meth:`recertify` solves everything again.
     """
 
     labels: tuple[str, ...]
@@ -37,7 +38,9 @@ class FidelityResult:
     def certified(self) -> bool:
         """Whether the answer is proven optimal and its certificate has no finding."""
         return (
-            self.status is Status.PROVEN_OPTIMAL and self.certificate is not None and self.certificate.faithful
+            self.status is Status.PROVEN_OPTIMAL
+            and self.certificate is not None
+            and self.certificate.faithful
         )
 
     @property

@@ -1,8 +1,8 @@
 """Convex quadratic programs: PIQP first, Clarabel where PIQP gives up.
 
-Both are interior-point methods that are exact to about 1e-9 in well-scaled data. PIQP (proximal, so that dependent
-rows do no harm) is the faster one by far; Clarabel is the second opinion, and in case of doubt the
-judge of infeasibility, because it ends with a certificate.
+Both are interior-point methods that are exact to about 1e-9 in well-scaled data. PIQP (proximal, so that
+dependent rows do no harm) is the faster one by far; Clarabel is the second opinion, and in case of doubt
+the judge of infeasibility, because it ends with a certificate.
 """
 
 import math
@@ -29,7 +29,7 @@ _NEAR = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class QuadraticProgram:
-    """``min sum_i curvature_i x_i^2 + x' cross x + cost' x`` over equalities, two-sided rows and column bounds.
+    """``min sum_i curvature_i x_i^2 + x' cross x + cost' x``, equalities, two-sided rows, column bounds.
 
     ``cross`` holds products of different columns, each once, above the diagonal.
     """
