@@ -24,6 +24,7 @@ _ROUNDS, _PROBES = 6, 60
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
 _WIDE, _NARROWEST = 0.05, 1e-7
 _LEAST_PRODUCT = 1e-15
+_LARGEST_PENALTY = 1e3
 
 
 class JointSearch(Search):
@@ -147,7 +148,8 @@ class JointSearch(Search):
         last: JointPoint | None = None
         low: JointPoint | None = None
         high: JointPoint | None = None
-        for _ in range(_NODE_STEPS if node.penalty else _ROOT_STEPS):
+        is_root = not (node.tight or node.zero) and (node.box or self.box) is self.box
+        for _ in range(_ROOT_STEPS if is_root else _NODE_STEPS):
             point = self.joint.solve(tight, zero, node.box or self.box, penalty, held)
             if point is None:
                 break
@@ -171,9 +173,13 @@ class JointSearch(Search):
         widest = self.joint.widest(node.box or self.box, held)
         start = np.clip(self.core.reference, self.core.lower, self.core.upper)
         size = self.incumbent.objective if self.incumbent else max(1e-2, self.core.objective(start))
+        size = max(size, 1e-9)
+        # Beyond this the objective drowns in the penalty; the move per price is what it is measured by.
+        prices = max(1e-6, float(np.abs((node.box or self.box).upper).max(initial=0.0)))
+        largest = _LARGEST_PENALTY * float(np.sqrt(size * self.core.curvature.max())) / prices
         if not widest > 0.0:
-            return 1e3
-        return float(np.sqrt(4.0 * _CHORD_SHARE * self.limits.gap * max(size, 1e-9) / widest))
+            return largest
+        return min(largest, float(np.sqrt(4.0 * _CHORD_SHARE * self.limits.gap * size / widest)))
 
     def _offer_point(self, point: JointPoint) -> None:
         """A joint optimum without a duality gap is faithful."""

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.fidelity.band import DualPoint, FollowerLps
-from ppsm.fidelity.branching import NONE, Incumbent, Search, SearchLimits, SearchOutcome
+from ppsm.fidelity.branching import NONE, Incumbent, Node, Search, SearchLimits, SearchOutcome
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.duality_bound import DualityBound
 from ppsm.fidelity.joint import JointMatrices, PriceBox
@@ -134,6 +134,10 @@ class _LowerSideSearch(JointSearch):
         super().__init__(core, lps, limits, matrices, box)
         self._walker = walker
 
+    def root(self, bound: float) -> Node:
+        """The node that holds everything, with the penalty of the incumbent's half-space."""
+        return replace(super().root(bound), penalty=1.5 * self._walker.penalty)
+
     def try_support(self, dual: DualPoint, tight: IntArray, parameter: FloatArray) -> DualityBound | None:
         """Offer the nearest point of the dual's half-space; with no price band no support has to be tight."""
         del tight
@@ -206,6 +210,10 @@ def _ranges(
     """Least and largest price of each entry over duals with ``g(p) + slope'y + constant >= value_lower``."""
     program, sides = core.follower.program, core.follower.sides
     rows, entries = program.shape[0], matrices.entries
+    entries_to_tighten = np.flatnonzero(
+        ~np.isfinite(box.upper)
+        | (box.upper - box.lower > _NARROW * np.where(box.upper < INFINITY, box.upper, 0.0))
+    )
     worth = sp.csr_array(np.concatenate([slope, matrices.dual_objective])[None, :])
     fixed = np.concatenate([program.cost, np.zeros(entries)])
     width = entries + sides.count
@@ -219,15 +227,18 @@ def _ranges(
             column_upper=np.concatenate([box.upper, np.full(sides.count, INFINITY)]),
             row_names=tuple(f"r{k}" for k in range(fixed.size + 1)),
             column_names=tuple(f"c{k}" for k in range(width)),
-        )
+        ),
+        cost_changes=True,
     )
     ends = np.stack([box.lower, box.upper])
-    for entry in range(entries):
-        if time.perf_counter() > stop:
-            break
-        if ends[1, entry] < INFINITY and ends[1, entry] - ends[0, entry] <= _NARROW * ends[1, entry]:
-            continue
+    # An end that some dual was seen to reach cannot be moved.
+    reached = np.zeros((2, entries), dtype=np.bool_)
+    for entry in entries_to_tighten.tolist():
         for end, direction in enumerate((1.0, -1.0)):
+            if reached[end, entry]:
+                continue
+            if time.perf_counter() > stop:
+                break
             cost = np.zeros(width)
             cost[entry] = direction
             lp.set_cost(cost)
@@ -235,6 +246,8 @@ def _ranges(
             if solution.status is not Status.PROVEN_OPTIMAL:
                 return None
             ends[end, entry] = direction * solution.objective
+            prices = solution.columns[:entries]
+            reached |= np.abs(prices - np.stack([box.lower, box.upper])) <= 1e-9
     # LP answers are exact to about 1e-9; a little room keeps the box valid.
     room = 1e-7 * np.maximum(1e-3, np.abs(ends[1]))
     return PriceBox(np.maximum(box.lower, ends[0] - room), np.minimum(box.upper, ends[1] + room))
