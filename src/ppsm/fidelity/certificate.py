@@ -59,12 +59,18 @@ class Claim:
 
     @property
     def typical_quantity(self) -> float:
-        """What counts as one unit: half of the follower's bounds are larger; 1 where it has none."""
+        """What counts as one unit: half of the follower's bounds are larger.
+
+        Where it has none, the largest entry of the vector counts, and 1 where that is nothing.
+        """
         program = self.program
         parts = [program.row_lower, program.row_upper, program.column_lower, program.column_upper]
-        numbers = np.abs(np.concatenate([*parts, self.parameter]))
+        numbers = np.abs(np.concatenate(parts))
         sizes = numbers[np.isfinite(numbers) & (numbers > 0)]
-        return float(np.median(sizes)) if sizes.size else 1.0
+        if sizes.size:
+            return float(np.median(sizes))
+        largest = float(np.abs(self.parameter).max(initial=0.0))
+        return largest if largest > TOLERANCE else 1.0
 
     @property
     def typical_price(self) -> float:

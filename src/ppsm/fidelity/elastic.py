@@ -35,7 +35,8 @@ class Widening:
 def widening_floor(asked: Core, wider: Core, parts: JointMatrices) -> float:
     """A factor below which no point exists: the least one that value and prices need on their own.
 
-    Limits are linear in the factor; ``asked`` and ``wider`` are the problem at factors 1 and 2.
+    Limits are linear in the factor; ``asked`` and ``wider`` are the problem at factors 1 and 2. Here the
+    second block of columns is the parameter itself: its reference may be far away and plays no part.
     """
     program, sides = asked.follower.program, asked.follower.sides
     middle = np.concatenate([program.cost, np.zeros(parts.entries)])
@@ -59,14 +60,12 @@ def widening_floor(asked: Core, wider: Core, parts: JointMatrices) -> float:
         LinearProgram(
             cost=np.append(np.zeros(columns - 1), 1.0),
             matrix=sp.vstack([base, *(limit[0] for limit in limits)], format="csr"),
-            row_lower=np.concatenate(
-                [program.row_lower + asked.shift, middle, *(limit[1] for limit in limits)]
-            ),
-            row_upper=np.concatenate([program.row_upper + asked.shift, middle, np.full(extra, INFINITY)]),
+            row_lower=np.concatenate([program.row_lower, middle, *(limit[1] for limit in limits)]),
+            row_upper=np.concatenate([program.row_upper, middle, np.full(extra, INFINITY)]),
             column_lower=np.concatenate(
                 [
                     program.column_lower,
-                    asked.lower - asked.reference,
+                    asked.lower,
                     -free,
                     np.where(sides.is_free, -INFINITY, 0.0),
                     [1.0],
@@ -75,7 +74,7 @@ def widening_floor(asked: Core, wider: Core, parts: JointMatrices) -> float:
             column_upper=np.concatenate(
                 [
                     program.column_upper,
-                    asked.upper - asked.reference,
+                    asked.upper,
                     free,
                     np.full(sides.count + 1, INFINITY),
                 ]

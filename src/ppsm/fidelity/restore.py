@@ -272,6 +272,9 @@ class _Task:
             floor = core.negligible * self.objective_unit / max(self.limits.gap, 1e-12)
             bound = min(bound, objective)
             gap = max(0.0, objective - bound) / max(abs(objective), floor)
+            if status is Status.PROVEN_OPTIMAL and gap > self.limits.gap * (1.0 + 1e-3) + _UNCHANGED:
+                # The polish moved the point by more than the search allowed for.
+                status = Status.INCUMBENT
         parameter.setflags(write=False)
         return FidelityResult(
             labels=self.restorer.names,
