@@ -24,7 +24,7 @@ _ROUNDS, _PROBES = 6, 60
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
 _WIDE, _NARROWEST = 0.05, 1e-7
 _LEAST_PRODUCT = 1e-15
-_LARGEST_PENALTY = 1e3
+_LARGEST_PENALTY = 30.0
 
 
 class JointSearch(Search):
