@@ -17,6 +17,7 @@ HIGHS = f"HiGHS {highspy.Highs().version()}"
 
 # Ten thousand times tighter than what verification allows, so that it never argues about rounding.
 _FEASIBILITY_TOLERANCE = 1e-9
+_PRIMAL_SIMPLEX = 4
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.PROVEN_OPTIMAL,
@@ -79,12 +80,15 @@ class LpSolution:
 class PersistentLp:
     """An LP that lives in HiGHS; after a change it re-solves from the last basis.
 
-    One object serves one thread.
+    Where only the cost will change, ``cost_changes`` picks the primal simplex, for which the last basis stays
+    feasible. One object serves one thread.
     """
 
-    def __init__(self, program: LinearProgram) -> None:
+    def __init__(self, program: LinearProgram, *, cost_changes: bool = False) -> None:
         self.program = program
         self._highs = _quiet_highs()
+        if cost_changes:
+            self._highs.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
         _pass(self._highs, program)
 
     def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:

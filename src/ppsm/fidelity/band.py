@@ -1,0 +1,162 @@
+"""Two LPs that stay alive through a search: the follower itself, and the follower beside a price band.
+
+``V_band(d) = max { dual objective at d : dual feasible, prices in the band, some multipliers zero }`` is
+the LP in which the follower may also buy any amount of the parameter's goods at the upper end of the band
+and sell at the lower end. It is at most ``V(d)``, with equality exactly when some optimal dual lies in the
+band; it is unbounded exactly when the band holds no dual solution at all. Leaving a side out of the LP sets
+its multiplier to zero.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.fidelity.arrays import ScaledFollower
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import PersistentLp
+from ppsm.status import Status
+
+# A multiplier below this (costs are at most 1) counts as zero.
+ZERO_MULTIPLIER = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """A dual in the band: its value at a parameter, the sides' multipliers, the entries' prices."""
+
+    value: float
+    multipliers: FloatArray
+    prices: FloatArray
+    row_prices: FloatArray
+
+    def support(self, inequalities: IntArray) -> IntArray:
+        """The inequalities with a positive multiplier: tight wherever this dual is optimal."""
+        return inequalities[self.multipliers[inequalities] > ZERO_MULTIPLIER]
+
+
+class FollowerLps:
+    """The persistent LPs of one scaled follower; one object serves one thread, and many problems in turn."""
+
+    def __init__(self, follower: ScaledFollower) -> None:
+        self.follower = follower
+        self.solves = 0
+        program = follower.program
+        self._rows = np.arange(program.shape[0])
+        self._columns = np.arange(program.shape[1])
+        self._plain = PersistentLp(_with_value_row(program))
+        self._band = PersistentLp(_with_trades(program, follower))
+        entries = follower.parameter_map.shape[1]
+        self._trades = program.shape[1] + np.arange(2 * entries)
+        self.inequalities = np.concatenate([follower.row_sides, follower.column_sides])
+
+    def set_band(self, lower: FloatArray, upper: FloatArray) -> None:
+        """Give the prices at which the follower may buy (upper) and sell (lower); infinite means no trade."""
+        prices = np.concatenate([upper, -lower])
+        allowed = np.isfinite(prices)
+        cost = np.concatenate([self.follower.program.cost, np.where(allowed, prices, 0.0)])
+        self._band.set_cost(cost)
+        limit = np.where(allowed, INFINITY, 0.0)
+        self._band.set_column_bounds(self._trades, np.zeros(limit.size), limit)
+
+    def value(
+        self, shift: FloatArray, tight: IntArray | None = None, at_least: float = -INFINITY
+    ) -> tuple[float, FloatArray] | None:
+        """V at a shift and an answer that attains it, with some sides tight; None where infeasible.
+
+        With ``at_least`` the answer is the cheapest among those that cost no less.
+        """
+        row_lower, row_upper, column_lower, column_upper = self.follower.bounds(shift, tight=tight)
+        rows = np.append(self._rows, self._rows.size)
+        self._plain.set_row_bounds(rows, np.append(row_lower, at_least), np.append(row_upper, INFINITY))
+        self._plain.set_column_bounds(self._columns, column_lower, column_upper)
+        self.solves += 1
+        solution = self._plain.solve()
+        if solution.status is Status.UNBOUNDED:
+            return -INFINITY, np.empty(0)
+        return (solution.objective, solution.columns) if solution.status.has_answer else None
+
+    def dual(self, shift: FloatArray, zero: IntArray | None = None) -> DualPoint | None:
+        """The best dual in the band at a shift, some multipliers zero; None where there is none at all.
+
+        Its value is infinite where the rows cannot be met at that shift whatever is bought and sold.
+        """
+        return self._solve_band(*self.follower.bounds(shift, dropped=zero))
+
+    def cheapest_dual(self, prices_of_sides: FloatArray, zero: IntArray) -> DualPoint | None:
+        """The dual in the band that minimises ``prices_of_sides' multipliers``, some multipliers zero.
+
+        By LP duality that is the band LP with each side's bound moved to minus its price.
+        """
+        program, sides = self.follower.program, self.follower.sides
+        row_lower = np.where(np.isfinite(program.row_lower), 0.0, -INFINITY)
+        row_upper = np.where(np.isfinite(program.row_upper), 0.0, INFINITY)
+        column_lower = np.where(np.isfinite(program.column_lower), 0.0, -INFINITY)
+        column_upper = np.where(np.isfinite(program.column_upper), 0.0, INFINITY)
+        dropped = np.zeros(sides.count, dtype=np.bool_)
+        dropped[zero] = True
+        moved = np.where(dropped, INFINITY, prices_of_sides)
+        for lower, upper, here in (
+            (row_lower, row_upper, self.follower.row_sides),
+            (column_lower, column_upper, self.follower.column_sides),
+        ):
+            below, above = here[sides.sign[here] > 0], here[sides.sign[here] < 0]
+            lower[sides.index[below]] = -moved[below]
+            upper[sides.index[above]] = moved[above]
+        return self._solve_band(row_lower, row_upper, column_lower, column_upper)
+
+    def _solve_band(
+        self, row_lower: FloatArray, row_upper: FloatArray, column_lower: FloatArray, column_upper: FloatArray
+    ) -> DualPoint | None:
+        self._band.set_row_bounds(self._rows, row_lower, row_upper)
+        self._band.set_column_bounds(self._columns, column_lower, column_upper)
+        self.solves += 1
+        solution = self._band.solve()
+        if solution.status is Status.INFEASIBLE:
+            return DualPoint(
+                INFINITY,
+                np.zeros(self.follower.sides.count),
+                np.zeros(self._trades.size // 2),
+                np.zeros(self._rows.size),
+            )
+        if not solution.status.has_answer:
+            return None
+        reduced = solution.reduced_costs[: self._columns.size]
+        return DualPoint(
+            value=solution.objective,
+            multipliers=self.follower.multipliers(solution.prices, reduced),
+            prices=np.asarray(self.follower.transposed_map @ solution.prices),
+            row_prices=solution.prices,
+        )
+
+
+def _with_value_row(program: LinearProgram) -> LinearProgram:
+    """The follower's LP with its cost as one more row."""
+    return LinearProgram(
+        cost=program.cost,
+        matrix=sp.vstack([program.matrix, sp.csr_array(program.cost[None, :])], format="csr"),
+        row_lower=np.append(program.row_lower, -INFINITY),
+        row_upper=np.append(program.row_upper, INFINITY),
+        column_lower=program.column_lower,
+        column_upper=program.column_upper,
+        row_names=(*program.row_names, "value"),
+        column_names=program.column_names,
+    )
+
+
+def _with_trades(program: LinearProgram, follower: ScaledFollower) -> LinearProgram:
+    """The follower's LP with columns that buy and sell each entry of the parameter; no trade yet."""
+    entries = follower.parameter_map.shape[1]
+    trades = np.zeros(2 * entries)
+    names = (*(f"buy {k}" for k in range(entries)), *(f"sell {k}" for k in range(entries)))
+    return LinearProgram(
+        cost=np.concatenate([program.cost, trades]),
+        matrix=sp.hstack([program.matrix, follower.parameter_map, -follower.parameter_map], format="csr"),
+        row_lower=program.row_lower,
+        row_upper=program.row_upper,
+        column_lower=np.concatenate([program.column_lower, trades]),
+        column_upper=np.concatenate([program.column_upper, trades]),
+        row_names=program.row_names,
+        column_names=(*program.column_names, *names),
+    )

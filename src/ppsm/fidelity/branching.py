@@ -1,0 +1,250 @@
+"""Exact search, best bound first: the frame that both searches share, and the plain one.
+
+A node holds some sides *tight* and some multipliers at *zero*. The plain search bounds it by the relaxation
+over answers and parameters, which knows only the tight sides; its duals are looked for by an LP, which
+knows only the zeros. At the relaxed parameter the follower's cheapest answer and its best dual in the band
+are compared: without a duality gap the node is solved. Otherwise the side with the largest product of slack
+and multiplier is branched on: tight (a new QP, the same duals), or multiplier zero (the same QP, fewer
+duals). Every child dies at last: by an empty set of duals, an infeasible QP, a bound, or because it is
+solved.
+"""
+
+import heapq
+import itertools
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.fidelity.band import DualPoint, FollowerLps
+from ppsm.fidelity.core import Core
+from ppsm.fidelity.duality_bound import DualityBound
+from ppsm.fidelity.joint import PriceBox
+from ppsm.fidelity.relaxation import Relaxation, RelaxedPoint
+from ppsm.status import Status
+
+# Duality gap at which a point counts as faithful, relative to the value; the certificate allows 1e-6.
+FAITHFUL = 1e-8
+# A slack or a pull (both scaled) below this counts as none.
+_NO_SLACK = 1e-7
+_LOCAL_STEPS = 4
+NONE: IntArray = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SearchLimits:
+    """When a search may stop: relative gap, nodes, wall-clock seconds."""
+
+    gap: float = 1e-4
+    nodes: int = 100_000
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Incumbent:
+    """A faithful point, and the sides that have to be tight for its dual."""
+
+    objective: float
+    parameter: FloatArray
+    columns: FloatArray
+    support: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class SearchOutcome:
+    """What a search ended with; ``bound`` is proven, infinite where the problem is infeasible."""
+
+    status: Status
+    incumbent: Incumbent | None
+    bound: float
+    nodes: int
+
+
+@dataclass(order=True)
+class Node:
+    """A part of the search space; the relaxation's optimum is kept where a child would only repeat it."""
+
+    bound: float
+    order: int
+    tight: tuple[int, ...] = field(compare=False, default=())
+    zero: tuple[int, ...] = field(compare=False, default=())
+    box: PriceBox | None = field(compare=False, default=None)
+    penalty: float = field(compare=False, default=0.0)
+    held: IntArray | None = field(compare=False, default=None)
+    point: RelaxedPoint | None = field(compare=False, default=None)
+
+
+def sides_of(positions: tuple[int, ...]) -> IntArray:
+    """Positions as an index array."""
+    return np.array(positions, dtype=np.int64)
+
+
+class Search:
+    """The plain search over one problem; ``lps`` are shared with other searches of the same follower."""
+
+    def __init__(self, core: Core, lps: FollowerLps, limits: SearchLimits) -> None:
+        self.core, self.lps, self.limits = core, lps, limits
+        self.relaxation = Relaxation(core)
+        self.incumbent: Incumbent | None = None
+        self.nodes = 0
+        self.orders = itertools.count()
+        self.cost = core.follower.program.cost
+        # Bounds of nodes given up without a verdict; they cap what can be proven.
+        self.unsettled = INFINITY
+        self._heap: list[Node] = []
+        self._tried: dict[bytes, DualityBound | None] = {}
+        lps.set_band(core.price_lower, core.price_upper)
+
+    def run(self) -> SearchOutcome:
+        """Search until the gap closes or a limit is hit."""
+        stop = time.perf_counter() + self.limits.seconds
+        floor = max(self.core.least, self._first_shot())
+        if floor >= self.cutoff():
+            return self._outcome(floor)
+        self.push(self.root(floor))
+        while self._heap:
+            bound = self._heap[0].bound
+            if bound >= self.cutoff() or self.nodes >= self.limits.nodes or time.perf_counter() > stop:
+                return self._outcome(bound)
+            self.nodes += 1
+            self.expand(heapq.heappop(self._heap))
+        return self._outcome(INFINITY)
+
+    def root(self, bound: float) -> Node:
+        """The node that holds everything."""
+        return Node(bound, next(self.orders))
+
+    def cutoff(self) -> float:
+        """A node whose bound is at least this cannot improve the incumbent by more than the gap."""
+        if self.incumbent is None:
+            return INFINITY
+        best = self.incumbent.objective
+        return best - self.limits.gap * abs(best) - self.core.negligible
+
+    def push(self, node: Node) -> None:
+        """Keep a node for later, unless it is already beaten."""
+        if node.bound < self.cutoff():
+            heapq.heappush(self._heap, node)
+
+    def expand(self, node: Node) -> None:
+        """Settle a node or push its children."""
+        tight, zero = sides_of(node.tight), sides_of(node.zero)
+        failures = self.relaxation.failures
+        point = node.point or self.relaxation.solve(tight)
+        if point is None:
+            if self.relaxation.failures > failures:
+                self.unsettled = min(self.unsettled, node.bound)
+            return
+        bound = max(node.bound, point.bound)
+        if bound >= self.cutoff():
+            return
+        shift = self.core.rows_at(point.parameter)
+        dual = self.lps.dual(shift, zero)
+        if dual is None:
+            return
+        answer = self.cheapest_answer(point.columns, shift, tight)
+        if self.offer_if_faithful(point.parameter, answer, dual):
+            return
+        minorant = self.try_support(dual, tight, point.parameter)
+        if minorant is not None:
+            bound = max(bound, minorant.value(self.lps, zero))
+        products = self.products(answer, shift, dual.multipliers, node)
+        side = int(np.argmax(products))
+        if products[side] <= 0.0:
+            self.unsettled = min(self.unsettled, bound)
+            return
+        self.push(Node(bound, next(self.orders), (*node.tight, side), self.with_twin(node.zero, side)))
+        self.push(Node(bound, next(self.orders), node.tight, (*node.zero, side), point=point))
+
+    def with_twin(self, zero: tuple[int, ...], side: int) -> tuple[int, ...]:
+        """The zeros once a side is tight: the other side of the same row or column is slack."""
+        twin = int(self.core.follower.sides.twin[side])
+        return (*zero, twin) if twin >= 0 and twin not in zero else zero
+
+    def cheapest_answer(self, otherwise: FloatArray, shift: FloatArray, tight: IntArray) -> FloatArray:
+        """The cheapest answer at a shift that the node and the value band allow."""
+        found = self.lps.value(shift, tight, at_least=self.core.value_lower)
+        return otherwise if found is None or not found[1].size else found[1]
+
+    def products(
+        self, answer: FloatArray, shift: FloatArray, multipliers: FloatArray, node: Node
+    ) -> FloatArray:
+        """Slack times multiplier of every side that the node has not decided."""
+        products = self.core.follower.slacks(answer, shift) * np.maximum(0.0, multipliers)
+        products[list(node.tight) + list(node.zero)] = 0.0
+        return products
+
+    def offer_if_faithful(self, parameter: FloatArray, answer: FloatArray, dual: DualPoint) -> bool:
+        """Offer a parameter as incumbent if an answer and a dual in the band leave no duality gap at it."""
+        cost = float(self.cost @ answer)
+        if cost - dual.value > FAITHFUL * max(1.0, abs(cost)):
+            return False
+        support = dual.support(self.lps.inequalities)
+        self.offer(Incumbent(self.core.objective(parameter), parameter, answer, support))
+        return True
+
+    def offer(self, candidate: Incumbent) -> None:
+        """Keep a faithful point if it is the best so far."""
+        if self.incumbent is None or candidate.objective < self.incumbent.objective:
+            self.incumbent = candidate
+
+    def _first_shot(self) -> float:
+        """Try the dual in the band that suits the reference best: often it is the right one at once."""
+        if not self.core.has_price_band:
+            return -INFINITY
+        start = np.clip(self.core.reference, self.core.lower, self.core.upper)
+        dual = self.lps.dual(self.core.rows_at(start))
+        if dual is None:
+            return INFINITY  # no dual in the band: infeasible, whatever the parameter
+        minorant = self.try_support(dual, NONE, start) if np.isfinite(dual.value) else None
+        return -INFINITY if minorant is None else minorant.value(self.lps, NONE)
+
+    def try_support(self, dual: DualPoint, tight: IntArray, parameter: FloatArray) -> DualityBound | None:
+        """Solve with a dual's support tight: an incumbent, a minorant, and perhaps a better neighbour.
+
+        ``parameter`` is where the dual was found.
+        """
+        del parameter  # a support says all; searches without a price band need it
+        best: DualityBound | None = None
+        for _ in range(_LOCAL_STEPS):
+            support = dual.support(self.lps.inequalities)
+            held = np.union1d(support, tight)
+            key = held.tobytes() + tight.tobytes()
+            if key in self._tried:
+                return self._tried[key] or best
+            point = self.relaxation.solve(held)
+            self._tried[key] = None
+            if point is None:
+                break
+            self.offer(Incumbent(point.objective, point.parameter, point.columns, support))
+            best = DualityBound.at(self.core, point, dual, support, tight)
+            self._tried[key] = best
+            neighbour = self._neighbour(point, support)
+            if neighbour is None:
+                break
+            dual = neighbour
+        return best
+
+    def _neighbour(self, point: RelaxedPoint, support: IntArray) -> DualPoint | None:
+        """Another dual that is optimal at the same point and leans less on sides that cost the objective."""
+        pull = np.maximum(0.0, -point.side_multipliers)
+        if pull[support].max(initial=0.0) <= _NO_SLACK:
+            return None
+        slacks = self.core.follower.slacks(point.columns, self.core.rows_at(point.parameter))
+        inactive = self.lps.inequalities[slacks[self.lps.inequalities] > _NO_SLACK]
+        found = self.lps.cheapest_dual(pull, inactive)
+        return None if found is None or not np.isfinite(found.value) else found
+
+    def _outcome(self, open_bound: float) -> SearchOutcome:
+        bound = max(self.core.least, min(open_bound, self.unsettled))
+        if self.incumbent is None:
+            status = Status.INFEASIBLE if bound == INFINITY else Status.NO_INCUMBENT
+            return SearchOutcome(status, None, bound, self.nodes)
+        proven = bound >= self.cutoff()
+        return SearchOutcome(
+            Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT,
+            self.incumbent,
+            min(bound, self.incumbent.objective),
+            self.nodes,
+        )

@@ -1,0 +1,214 @@
+"""The search for least squares with bounded prices: nodes are bounded by the joint relaxation.
+
+Between two joint QPs (about 10 ms on the Northeast gas market) many branches are settled by LPs of a
+millisecond: a side that cannot become tight within the bound has a zero multiplier, one whose multiplier
+cannot vanish is tight.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.fidelity.band import DualPoint, FollowerLps
+from ppsm.fidelity.branching import FAITHFUL, Incumbent, Node, Search, SearchLimits, sides_of
+from ppsm.fidelity.core import Core
+from ppsm.fidelity.joint import JointMatrices, JointPoint, JointRelaxation, PriceBox
+from ppsm.fidelity.probe import Probe
+
+# Share of the allowed gap that the chords of the joint relaxation may take at the first try.
+_CHORD_SHARE = 0.3
+_ROOT_STEPS, _NODE_STEPS = 5, 2
+# Rounds of (joint QP, probing) in one node, and probes in one round.
+_ROUNDS, _PROBES = 6, 60
+# Boxes wider than this, relative to the price, are split before complementarity is branched on.
+_WIDE, _NARROWEST = 0.05, 1e-7
+_LEAST_PRODUCT = 1e-15
+_LARGEST_PENALTY = 30.0
+
+
+class JointSearch(Search):
+    """``box`` holds the prices of some optimal dual of every better point; by default the price band."""
+
+    def __init__(
+        self,
+        core: Core,
+        lps: FollowerLps,
+        limits: SearchLimits,
+        matrices: JointMatrices,
+        box: PriceBox | None = None,
+    ) -> None:
+        super().__init__(core, lps, limits)
+        self.box = box or PriceBox(core.price_lower, core.price_upper)
+        self.joint = JointRelaxation(core, matrices)
+        self._probe: Probe | None = None
+
+    @property
+    def probe(self) -> Probe:
+        """Made when first needed: most problems end before."""
+        if self._probe is None:
+            self._probe = Probe(self.core, self.lps)
+        return self._probe
+
+    def root(self, bound: float) -> Node:
+        """The node that holds everything."""
+        return Node(bound, next(self.orders), box=self.box)
+
+    def expand(self, node: Node) -> None:
+        """Settle a node or push its children."""
+        for _ in range(_ROUNDS):
+            failures = self.joint.failures
+            found = self._joint_bound(node)
+            if found is None:
+                if self.joint.failures > failures:
+                    self.unsettled = min(self.unsettled, node.bound)
+                return
+            bound, point = found
+            node = replace(node, bound=bound, penalty=point.penalty, held=point.held)
+            grown = self._settle_or_branch(node, point)
+            if grown is None:
+                return
+            node = grown
+        self.push(replace(node, order=next(self.orders)))
+
+    def _settle_or_branch(self, node: Node, point: JointPoint) -> Node | None:
+        """Push the children of a node, or return it with more sides decided; None where it needs no more."""
+        if node.bound >= self.cutoff():
+            return None
+        tight, zero = sides_of(node.tight), sides_of(node.zero)
+        shift = self.core.rows_at(point.parameter)
+        dual = self.lps.dual(shift, zero)
+        if dual is None:
+            return None
+        answer = self.cheapest_answer(point.columns, shift, tight)
+        self.offer_if_faithful(point.parameter, answer, dual)
+        minorant = self.try_support(dual, tight, point.parameter)
+        bound = node.bound if minorant is None else max(node.bound, minorant.value(self.lps, zero))
+        node = replace(node, bound=bound)
+        if bound >= self.cutoff():
+            return None
+        if self._splits_price(node, point, least_width=_WIDE):
+            return None
+        return self._probe_sides(node, point, answer, shift, dual)
+
+    def _probe_sides(
+        self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, dual: DualPoint
+    ) -> Node | None:
+        """Decide sides by LPs as long as one child is dead; branch on the first side that has two."""
+        self.probe.linearise(point, sides_of(node.zero))
+        cutoff, started = self.cutoff(), node
+        multipliers = dual.multipliers
+        for _ in range(_PROBES):
+            side = self._choose(node, point, answer, shift, multipliers)
+            if side is None:
+                break
+            if self.probe.bound_if_tight(sides_of((*node.tight, side))) >= cutoff:
+                node = replace(node, zero=(*node.zero, side))
+                rest = self.lps.dual(shift, sides_of(node.zero))
+                if rest is None:
+                    return None
+                multipliers = rest.multipliers
+                continue
+            if self.probe.bound_if_zero(sides_of((*node.zero, side))) >= cutoff:
+                return replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
+            if node is started:
+                self._push_children(node, side)
+                return None
+            break
+        if node is not started:
+            return node
+        if not self._splits_price(node, point, least_width=_NARROWEST):
+            self.unsettled = min(self.unsettled, node.bound)
+        return None
+
+    def _choose(
+        self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, multipliers: FloatArray
+    ) -> int | None:
+        """The undecided side that violates complementarity most, at LP vertices or the joint optimum."""
+        products = self.products(answer, shift, multipliers, node)
+        if products.max(initial=0.0) <= FAITHFUL:
+            products = self.products(point.columns, shift, point.multipliers, node)
+        side = int(np.argmax(products))
+        return side if products[side] > _LEAST_PRODUCT else None
+
+    def _push_children(self, node: Node, side: int) -> None:
+        tight = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
+        self.push(replace(tight, order=next(self.orders)))
+        self.push(replace(node, zero=(*node.zero, side), order=next(self.orders)))
+
+    def _joint_bound(self, node: Node) -> tuple[float, JointPoint] | None:
+        """The joint bound at the best of a few penalties, and an optimum that shows what fails.
+
+        The bound is concave in the penalty: its derivative says on which side of the best one we are.
+        """
+        tight, zero = sides_of(node.tight), sides_of(node.zero)
+        held = self.joint.first_guess() if node.held is None else node.held
+        penalty = node.penalty or self._first_penalty(node, held)
+        bound = node.bound
+        last: JointPoint | None = None
+        low: JointPoint | None = None
+        high: JointPoint | None = None
+        is_root = not (node.tight or node.zero) and (node.box or self.box) is self.box
+        for _ in range(_ROOT_STEPS if is_root else _NODE_STEPS):
+            point = self.joint.solve(tight, zero, node.box or self.box, penalty, held)
+            if point is None:
+                break
+            last, held = point, point.held
+            bound = max(bound, point.bound)
+            self._offer_point(point)
+            if bound >= self.cutoff():
+                break
+            low, high = (point, high) if point.ascent > 0 else (low, point)
+            if low is None or high is None:
+                penalty = penalty * 6.0 if point.ascent > 0 else penalty / 4.0
+            elif high.penalty < 1.5 * low.penalty:
+                break
+            else:
+                penalty = float(np.sqrt(low.penalty * high.penalty))
+        shown = low or last
+        return None if shown is None else (bound, shown)
+
+    def _first_penalty(self, node: Node, held: IntArray) -> float:
+        """The largest penalty whose chords cost no more than a share of the gap allowed."""
+        widest = self.joint.widest(node.box or self.box, held)
+        start = np.clip(self.core.reference, self.core.lower, self.core.upper)
+        size = self.incumbent.objective if self.incumbent else max(1e-2, self.core.objective(start))
+        size = max(size, 1e-9)
+        # Beyond this the objective drowns in the penalty; the move per price is what it is measured by.
+        prices = max(1e-6, float(np.abs((node.box or self.box).upper).max(initial=0.0)))
+        largest = _LARGEST_PENALTY * float(np.sqrt(size * self.core.curvature.max())) / prices
+        if not widest > 0.0:
+            return largest
+        return min(largest, float(np.sqrt(4.0 * _CHORD_SHARE * self.limits.gap * size / widest)))
+
+    def _offer_point(self, point: JointPoint) -> None:
+        """A joint optimum without a duality gap is faithful."""
+        value = float(self.cost @ point.columns)
+        if self.core.has_price_band and point.gap <= FAITHFUL * max(1.0, abs(value)):
+            support = self.lps.inequalities[point.multipliers[self.lps.inequalities] > 1e-6]
+            objective = self.core.objective(point.parameter)
+            self.offer(Incumbent(objective, point.parameter, point.columns, support))
+
+    def _splits_price(self, node: Node, point: JointPoint, *, least_width: float) -> bool:
+        """Where wide prices are what the bound suffers from, split the worst interval."""
+        box = node.box or self.box
+        entry = int(np.argmax(point.loss))
+        low, high, price = float(box.lower[entry]), float(box.upper[entry]), float(point.prices[entry])
+        if not high - low > least_width * max(abs(price), 1e-6):
+            return False
+        # Never closer to an end than a tenth, so that both halves shrink.
+        price = float(np.clip(price, 0.9 * low + 0.1 * high, 0.1 * low + 0.9 * high))
+        for half in box.split(entry, price):
+            self.push(replace(node, box=half, order=next(self.orders)))
+        return True
+
+
+def search_for(
+    core: Core, lps: FollowerLps, limits: SearchLimits, matrices: JointMatrices, box: PriceBox | None = None
+) -> Search:
+    """The search that suits a problem."""
+    prices = box or PriceBox(core.price_lower, core.price_upper)
+    bounded_value = core.value_lower > -INFINITY or core.value_upper < INFINITY
+    if core.is_least_squares and bounded_value and prices.is_bounded:
+        return JointSearch(core, lps, limits, matrices, box)
+    return Search(core, lps, limits)

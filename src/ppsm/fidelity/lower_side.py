@@ -1,0 +1,253 @@
+"""PPSM_p when the lower end of the value band binds: the reverse-convex side, without a price band.
+
+``V`` is convex, so ``V(d) <= upper`` is harmless, and where the convex optimum already has ``V >= lower``
+it is optimal. Otherwise ``V(d) >= lower`` is the union over all duals ``p`` of the half-spaces ``g(p) +
+y(p)'d >= lower``: any single dual gives a faithful point by one convex QP, and walking from a point to its
+own dual improves it.
+
+For the proof let prices be nonnegative (:func:`ppsm.fidelity.monotone.is_monotone` says when they may be
+taken so). A better point ``d`` than the incumbent is near the reference, and a dual that lifts it to the
+band has ``g(p) + y'd >= lower``. The largest ``y'd`` over all nearer points is convex in ``y``; a line
+above it makes the condition linear, so that each price can be maximised and minimised by LPs, and narrower
+prices give a better line. A few rounds leave a narrow box of prices; the joint search over it does the
+rest. Where prices may be negative or have no finite range, the plain search has to prove what it can.
+"""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.fidelity.band import DualPoint, FollowerLps
+from ppsm.fidelity.branching import NONE, Incumbent, Node, Search, SearchLimits, SearchOutcome
+from ppsm.fidelity.core import Core
+from ppsm.fidelity.duality_bound import DualityBound
+from ppsm.fidelity.joint import JointMatrices, PriceBox
+from ppsm.fidelity.joint_search import JointSearch
+from ppsm.fidelity.relaxation import Relaxation, RelaxedPoint
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import PersistentLp
+from ppsm.status import Status
+
+_WALK_STEPS = 8
+_TIGHTENING_ROUNDS = 6
+_NARROW = 0.002
+
+
+def search_lower_side(
+    core: Core, lps: FollowerLps, limits: SearchLimits, matrices: JointMatrices, *, monotone: bool
+) -> SearchOutcome | None:
+    """Solve a least-squares problem with a value band only; None where the plain search has to do it."""
+    started = time.perf_counter()
+    lps.set_band(core.price_lower, core.price_upper)
+    walker = _Walker(core, lps)
+    convex = walker.relaxation.solve(NONE)
+    if convex is None:
+        return None
+    found = lps.value(core.rows_at(convex.parameter))
+    if found is None or not found[1].size:
+        return None
+    if found[0] >= core.value_lower - 1e-9 * max(1.0, abs(core.value_lower)):
+        best = Incumbent(convex.objective, convex.parameter, found[1], NONE)
+        return SearchOutcome(Status.PROVEN_OPTIMAL, best, convex.bound, 1)
+    start = walker.walk(convex.parameter)
+    if start is None:
+        return None
+    # Half of the time may go into the box of prices, the rest is for the search.
+    stop = started + 0.5 * limits.seconds
+    box = price_box(core, matrices, start.objective, walker.penalty, stop) if monotone else None
+    rest = replace(limits, seconds=max(0.1, limits.seconds - (time.perf_counter() - started)))
+    search = (
+        Search(core, lps, rest) if box is None else _LowerSideSearch(core, lps, rest, matrices, box, walker)
+    )
+    search.offer(start)
+    outcome = search.run()
+    return replace(outcome, bound=max(outcome.bound, convex.bound))
+
+
+class _Walker:
+    """Faithful points from half-spaces of single duals."""
+
+    def __init__(self, core: Core, lps: FollowerLps) -> None:
+        self.core, self.lps = core, lps
+        self.relaxation = Relaxation(core)
+        self.penalty = 0.0
+
+    def walk(self, start: FloatArray) -> Incumbent | None:
+        """Go from a point to its dual's half-space until nothing improves; start higher up if need be."""
+        best: Incumbent | None = None
+        parameter = start
+        for _ in range(_WALK_STEPS):
+            dual = self.lps.dual(self.core.rows_at(parameter))
+            if dual is None or not np.isfinite(dual.value):
+                break
+            point = self.nearest(dual, parameter)
+            if point is None and best is None:
+                raised = self._raised(parameter)
+                if raised is None or np.array_equal(raised, parameter):
+                    break
+                parameter = raised
+                continue
+            if point is None or (best is not None and point.objective > best.objective * (1.0 - 1e-9)):
+                break
+            best = Incumbent(point.objective, point.parameter, point.columns, NONE)
+            self.penalty = float(point.cut_multipliers[0])
+            parameter = point.parameter
+        return best
+
+    def nearest(self, dual: DualPoint, parameter: FloatArray) -> RelaxedPoint | None:
+        """The nearest point of a dual's half-space; the dual's value was taken at ``parameter``."""
+        constant = dual.value - float(dual.prices @ parameter)
+        row = sp.csr_array(dual.prices[None, :])
+        return self.relaxation.solve(NONE, row, np.array([self.core.value_lower - constant]))
+
+    def _raised(self, parameter: FloatArray) -> FloatArray | None:
+        """A point farther up along the prices: the one of largest dual value within bounds and value band."""
+        dual = self.lps.dual(self.core.rows_at(parameter))
+        if dual is None:
+            return None
+        steep = replace(
+            self.core,
+            curvature=np.zeros_like(self.core.curvature),
+            slope=-dual.prices / max(1e-12, float(np.abs(dual.prices).max())),
+            constant=0.0,
+            upper=np.minimum(self.core.upper, np.abs(parameter) + 1e3),
+        )
+        point = Relaxation(steep).solve(NONE)
+        return None if point is None else point.parameter
+
+
+class _LowerSideSearch(JointSearch):
+    """The joint search in which half-spaces of duals take the place of supports."""
+
+    def __init__(
+        self,
+        core: Core,
+        lps: FollowerLps,
+        limits: SearchLimits,
+        matrices: JointMatrices,
+        box: PriceBox,
+        walker: _Walker,
+    ) -> None:
+        super().__init__(core, lps, limits, matrices, box)
+        self._walker = walker
+
+    def root(self, bound: float) -> Node:
+        """The node that holds everything, with the penalty of the incumbent's half-space."""
+        return replace(super().root(bound), penalty=1.5 * self._walker.penalty)
+
+    def try_support(self, dual: DualPoint, tight: IntArray, parameter: FloatArray) -> DualityBound | None:
+        """Offer the nearest point of the dual's half-space; with no price band no support has to be tight."""
+        del tight
+        point = self._walker.nearest(dual, parameter)
+        if point is not None:
+            self.offer(Incumbent(point.objective, point.parameter, point.columns, NONE))
+        return None
+
+
+def price_box(
+    core: Core, matrices: JointMatrices, objective: float, penalty: float, stop: float
+) -> PriceBox | None:
+    """Ranges of nonnegative prices of all duals that lift a point nearer than ``objective`` to the band.
+
+    ``penalty`` is the multiplier of the incumbent's half-space; any positive number is valid, this one is
+    best.
+    """
+    entries = matrices.entries
+    start = np.clip(core.reference, core.lower, core.upper)
+    least = core.curvature * (start - core.reference) ** 2
+    spare = max(0.0, objective - core.constant - float(least.sum()))
+    reach = np.sqrt((least + spare) / core.curvature)
+    lower = np.maximum(core.lower, core.reference - reach)
+    upper = np.minimum(core.upper, core.reference + reach)
+    # First the upper corner of the parameters' box, which needs no range of prices.
+    nothing = PriceBox(np.zeros(entries), np.full(entries, INFINITY))
+    box = _ranges(core, matrices, upper, 0.0, nothing, INFINITY)
+    if penalty <= 0.0:
+        return box
+    for _ in range(_TIGHTENING_ROUNDS):
+        if box is None:
+            return None
+        if time.perf_counter() > stop:
+            break
+        slope, constant = _chords(core, box, (lower, upper), 1.0 / penalty, objective)
+        tighter = _ranges(core, matrices, slope, constant, box, stop)
+        if tighter is None:
+            return None
+        shrunk = float((tighter.upper - tighter.lower).sum()) < 0.8 * float((box.upper - box.lower).sum())
+        box = tighter
+        if not shrunk:
+            break
+    return box
+
+
+def _chords(
+    core: Core, box: PriceBox, ends: tuple[FloatArray, FloatArray], kappa: float, objective: float
+) -> tuple[FloatArray, float]:
+    """Slope and constant of a line above ``max y'd`` over parameters nearer than ``objective``.
+
+    For every kappa > 0 that maximum is at most ``kappa objective + sum_i max_d (y_i d - kappa w_i (d -
+    ref_i)^2)``; each term is convex in the price, so its chord over the price's range lies above it.
+    """
+    weight, reference = core.curvature, core.reference
+
+    def highest(price: FloatArray) -> FloatArray:
+        at = np.clip(reference + price / (2.0 * kappa * weight), *ends)
+        return np.asarray(price * at - kappa * weight * (at - reference) ** 2)
+
+    at_low, at_high = highest(box.lower), highest(box.upper)
+    width = box.upper - box.lower
+    slope = np.where(width > 1e-12, (at_high - at_low) / np.where(width > 1e-12, width, 1.0), ends[1])
+    constant = kappa * (objective - core.constant) + float((at_low - slope * box.lower).sum())
+    return slope, constant
+
+
+def _ranges(
+    core: Core, matrices: JointMatrices, slope: FloatArray, constant: float, box: PriceBox, stop: float
+) -> PriceBox | None:
+    """Least and largest price of each entry over duals with ``g(p) + slope'y + constant >= value_lower``."""
+    program, sides = core.follower.program, core.follower.sides
+    rows, entries = program.shape[0], matrices.entries
+    entries_to_tighten = np.flatnonzero(
+        ~np.isfinite(box.upper)
+        | (box.upper - box.lower > _NARROW * np.where(box.upper < INFINITY, box.upper, 0.0))
+    )
+    worth = sp.csr_array(np.concatenate([slope, matrices.dual_objective])[None, :])
+    fixed = np.concatenate([program.cost, np.zeros(entries)])
+    width = entries + sides.count
+    lp = PersistentLp(
+        LinearProgram(
+            cost=np.zeros(width),
+            matrix=sp.vstack([matrices.matrix[rows:-1, matrices.answers + entries :], worth], format="csr"),
+            row_lower=np.append(fixed, core.value_lower - constant),
+            row_upper=np.append(fixed, INFINITY),
+            column_lower=np.concatenate([box.lower, np.where(sides.is_free, -INFINITY, 0.0)]),
+            column_upper=np.concatenate([box.upper, np.full(sides.count, INFINITY)]),
+            row_names=tuple(f"r{k}" for k in range(fixed.size + 1)),
+            column_names=tuple(f"c{k}" for k in range(width)),
+        ),
+        cost_changes=True,
+    )
+    ends = np.stack([box.lower, box.upper])
+    # An end that some dual was seen to reach cannot be moved.
+    reached = np.zeros((2, entries), dtype=np.bool_)
+    for entry in entries_to_tighten.tolist():
+        for end, direction in enumerate((1.0, -1.0)):
+            if reached[end, entry]:
+                continue
+            if time.perf_counter() > stop:
+                break
+            cost = np.zeros(width)
+            cost[entry] = direction
+            lp.set_cost(cost)
+            solution = lp.solve()
+            if solution.status is not Status.PROVEN_OPTIMAL:
+                return None
+            ends[end, entry] = direction * solution.objective
+            prices = solution.columns[:entries]
+            reached |= np.abs(prices - np.stack([box.lower, box.upper])) <= 1e-9
+    # LP answers are exact to about 1e-9; a little room keeps the box valid.
+    room = 1e-7 * np.maximum(1e-3, np.abs(ends[1]))
+    return PriceBox(np.maximum(box.lower, ends[0] - room), np.minimum(box.upper, ends[1] + room))

@@ -1,0 +1,94 @@
+"""From an interior-point answer to a point that an LP solver agrees with to the last digit that counts.
+
+An interior-point method leaves residuals near 1e-9; a point on the edge of what the follower can serve may
+then be just beyond it. The witness (answer and prices) is taken from LP vertices at the point; where they
+do not agree with the bands, the point is moved to the nearest one that keeps its dual's support tight, by
+one LP.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import FloatArray
+from ppsm.fidelity.band import FollowerLps
+from ppsm.fidelity.branching import Incumbent
+from ppsm.fidelity.core import Core
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import solve_lp
+
+_AGREED = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """A parameter, an answer that attains its value, and row prices in the band that prove it."""
+
+    parameter: FloatArray
+    columns: FloatArray
+    row_prices: FloatArray
+
+
+def faithful_witness(core: Core, lps: FollowerLps, incumbent: Incumbent) -> Witness | None:
+    """A witness at the incumbent, or at the nearest point that has one; None where there is none."""
+    lps.set_band(core.price_lower, core.price_upper)
+    witness = _witness_at(core, lps, incumbent.parameter)
+    if witness is None:
+        moved = _nearest_on_support(core, incumbent)
+        witness = None if moved is None else _witness_at(core, lps, moved)
+    return witness
+
+
+def _witness_at(core: Core, lps: FollowerLps, parameter: FloatArray) -> Witness | None:
+    shift = core.rows_at(parameter)
+    found = lps.value(shift)
+    if found is None or not found[1].size:
+        return None
+    value, columns = found
+    size = max(1.0, abs(value))
+    if value > core.value_upper + _AGREED * size or value < core.value_lower - _AGREED * size:
+        return None
+    dual = lps.dual(shift)
+    if dual is None or value - dual.value > _AGREED * size:
+        return None
+    return Witness(parameter, columns, dual.row_prices)
+
+
+def _nearest_on_support(core: Core, incumbent: Incumbent) -> FloatArray | None:
+    """``min sum |d - d_incumbent|`` over answers with the support tight and the value in its band."""
+    program = core.follower.program
+    entries, answers = core.reference.size, program.shape[1]
+    shift = core.rows_at(incumbent.parameter)
+    row_lower, row_upper, column_lower, column_upper = core.follower.bounds(shift, tight=incumbent.support)
+    move = core.follower.parameter_map
+    columns = answers + 2 * entries
+    nearest = solve_lp(
+        LinearProgram(
+            cost=np.concatenate([np.zeros(answers), np.ones(2 * entries)]),
+            matrix=sp.vstack(
+                [
+                    sp.hstack([program.matrix, -move, move]),
+                    sp.hstack([sp.csr_array(program.cost[None, :]), sp.csr_array((1, 2 * entries))]),
+                ],
+                format="csr",
+            ),
+            row_lower=np.append(row_lower, core.value_lower),
+            row_upper=np.append(row_upper, core.value_upper),
+            column_lower=np.concatenate([column_lower, np.zeros(2 * entries)]),
+            column_upper=np.concatenate(
+                [
+                    column_upper,
+                    np.maximum(0.0, core.upper - incumbent.parameter),
+                    np.maximum(0.0, incumbent.parameter - core.lower),
+                ]
+            ),
+            row_names=(*program.row_names, "value"),
+            column_names=tuple(f"c{k}" for k in range(columns)),
+        )
+    )
+    if not nearest.status.has_answer:
+        return None
+    up, down = nearest.columns[answers : answers + entries], nearest.columns[answers + entries :]
+    moved = incumbent.parameter + up - down
+    return np.clip(moved, core.lower, core.upper) if np.isfinite(moved).all() else None

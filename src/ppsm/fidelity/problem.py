@@ -1,0 +1,264 @@
+"""What the fidelity phase is asked for: bands, public bounds, prior, and the released vector it starts from.
+
+Conventions. Bands are **absolute** half-widths around targets, in the sense and units of the user's model;
+:meth:`Bands.relative` makes them from fractions of the targets, as the paper states them (0.001 is 0.1 %).
+The price of an entry is the rate at which the follower's value rises with it (``F' prices`` of the rows it
+enters; signs: see :mod:`ppsm.program`). Prices need not be unique: a point is faithful when **some**
+optimal dual has all its prices in the band (the optimistic convention of the paper; one LP decides it).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import INFINITY, FloatArray, frozen_vector
+from ppsm.errors import InputError, SecretExposureError
+from ppsm.fidelity.arrays import ScaledFollower
+from ppsm.fidelity.core import Core
+
+Norm = Literal["l2", "l1"]
+
+# A price target near zero has a band of this share of the largest target's, so that it is never empty.
+_PRICE_FLOOR = 0.01
+
+
+@runtime_checkable
+class PublicVector(Protocol):
+    """A vector that may be looked at: a release, or public data."""
+
+    @property
+    def values(self) -> Any:
+        """The numbers."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """One name for each."""
+
+
+def public_values(released: PublicVector | ArrayLike, names: tuple[str, ...]) -> FloatArray:
+    """The numbers of a released or public vector; a secret is refused before anything is read from it."""
+    kind = type(released)
+    if any(base.__name__ == "Sensitive" for base in kind.__mro__):
+        raise SecretExposureError(
+            "a secret vector was passed to the fidelity phase, which may only see released or public "
+            "data; release it first."
+        )
+    if isinstance(released, PublicVector) and not isinstance(released, np.ndarray):
+        labels = tuple(released.labels)
+        if labels != names and len(labels) == len(names):
+            raise InputError(
+                f"the released vector is labelled '{labels[0]}', ..., the follower's parameter "
+                f"'{names[0]}', ...; expected the same names in the same order."
+            )
+        return frozen_vector(released.values, len(names), "the released vector", names=names)
+    return frozen_vector(released, len(names), "the released vector", names=names)
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Absolute bands: ``|value - value_target| <= value_width`` and the same for each price.
+
+    A target of None asks nothing: both None is feasibility only, no prices is PPSM_p. An infinite width asks
+    nothing of that entry.
+    """
+
+    value: float | None = None
+    value_width: float = 0.0
+    prices: FloatArray | None = None
+    price_width: FloatArray | None = None
+
+    @classmethod
+    def relative(
+        cls,
+        value: float | None,
+        prices: ArrayLike | None,
+        *,
+        eta_p: float = 0.001,
+        eta_d: ArrayLike = 0.001,
+    ) -> Self:
+        """Bands of a fraction ``eta_p`` of the value and ``eta_d`` of each price.
+
+        A price target smaller than 1 % of the largest one gets the width of that 1 %.
+        """
+        value_width = 0.0 if value is None else _checked_width(eta_p, "eta_p") * abs(float(value))
+        if prices is None:
+            return cls(value, value_width)
+        target = np.array(prices, dtype=np.float64, ndmin=1)
+        fractions = np.asarray(eta_d, dtype=np.float64)
+        if fractions.ndim and fractions.shape != target.shape:
+            raise InputError(
+                f"eta_d has shape {fractions.shape} for {target.size} prices; pass one number, or one each."
+            )
+        for number in np.unique(fractions):
+            _checked_width(float(number), "eta_d")
+        size = np.abs(target)
+        width = fractions * np.maximum(size, _PRICE_FLOOR * size.max(initial=0.0))
+        return cls(value, value_width, target, width)
+
+    def checked(self, names: tuple[str, ...]) -> Self:
+        """The same bands with every number checked and frozen."""
+        if self.value is not None and not np.isfinite(self.value):
+            raise InputError(
+                f"the value target is {self.value}; expected a finite number, or None for no band."
+            )
+        _checked_width(self.value_width, "the width of the value band")
+        if self.prices is None:
+            return type(self)(self.value, float(self.value_width))
+        prices = frozen_vector(self.prices, len(names), "the target price", names=names)
+        width = np.broadcast_to(np.asarray(self.price_width, dtype=np.float64), prices.shape)
+        width = frozen_vector(width, len(names), "the width of the price band", infinite=True, names=names)
+        if (width < 0).any():
+            name = names[int(np.flatnonzero(width < 0)[0])]
+            raise InputError(
+                f"the price band of '{name}' has width {width.min()}; expected a number of at least 0."
+            )
+        return type(self)(self.value, float(self.value_width), prices, width)
+
+    def widened(self, factor: float) -> Self:
+        """Bands with widths multiplied by a factor; a width of zero grows from 0.1 % of its target."""
+        if factor == 1.0:
+            return self
+        value_width = self.value_width
+        if self.value is not None:
+            value_width = _grown(value_width, abs(self.value), factor)
+        if self.prices is None or self.price_width is None:
+            return type(self)(self.value, float(value_width))
+        largest = float(np.abs(self.prices).max(initial=0.0)) or 1.0
+        sizes = np.maximum(np.abs(self.prices), _PRICE_FLOOR * largest)
+        return type(self)(
+            self.value, float(value_width), self.prices, _grown(self.price_width, sizes, factor)
+        )
+
+
+def _grown(width: Any, size: Any, factor: float) -> Any:
+    step = np.where(np.asarray(width) > 0, width, 0.001 * np.where(np.asarray(size) > 0, size, 1.0))
+    return np.where(np.asarray(width) > 0, width * factor, step * (factor - 1.0))
+
+
+def _checked_width(width: float, what: str) -> float:
+    if not width >= 0.0:
+        raise InputError(f"{what} is {width}; expected a number of at least 0.")
+    return float(width)
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What public or already released history says: a mean and a spread (standard deviation) for each entry.
+
+    With Laplace noise of scale b = alpha / epsilon (variance 2 b^2) the distance becomes the Bayesian
+
+        l2:  sum (d - d~)^2 + (2 b^2 / spread^2) (d - mean)^2
+        l1:  sum |d - d~|   + (b / (2 spread^2)) (d - mean)^2
+
+    The l1 form is the exact negative log-posterior of a Gaussian prior times b; the l2 form replaces the
+    noise by a Gaussian of the same variance. An infinite spread says nothing about its entry.
+    """
+
+    mean: ArrayLike
+    spread: ArrayLike
+    noise_scale: float
+
+    def strengths(self, names: tuple[str, ...], norm: Norm) -> tuple[FloatArray, FloatArray]:
+        """Mean and weight of each entry's prior term."""
+        mean = frozen_vector(self.mean, len(names), "the prior mean", names=names)
+        spread = np.broadcast_to(np.asarray(self.spread, dtype=np.float64), mean.shape)
+        spread = frozen_vector(spread, len(names), "the prior spread", infinite=True, names=names)
+        if not (spread > 0).all():
+            name = names[int(np.flatnonzero(~(spread > 0))[0])]
+            raise InputError(f"the prior spread of '{name}' is {spread.min()}; expected a positive number.")
+        if not (np.isfinite(self.noise_scale) and self.noise_scale > 0):
+            raise InputError(
+                f"the prior's noise scale is {self.noise_scale}; expected alpha / epsilon, a positive number."
+            )
+        factor = 2.0 * self.noise_scale**2 if norm == "l2" else 0.5 * self.noise_scale
+        return mean, factor / spread**2
+
+
+@dataclass(frozen=True, eq=False)
+class PublicBounds:
+    """What everybody knows about each entry: ``lower <= d <= upper``; by default only ``d >= 0``."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+    @classmethod
+    def of(cls, bounds: tuple[ArrayLike, ArrayLike] | None, names: tuple[str, ...]) -> Self:
+        """Check a pair (lower, upper) of numbers or vectors."""
+        lower, upper = (0.0, INFINITY) if bounds is None else bounds
+        parts = []
+        for what, side in (("lower", lower), ("upper", upper)):
+            filled = np.asarray(side, dtype=np.float64)
+            filled = np.full(len(names), float(filled)) if filled.ndim == 0 else filled
+            parts.append(frozen_vector(filled, len(names), f"the {what} bound", infinite=True, names=names))
+        for index in np.flatnonzero((parts[0] > parts[1]) | (parts[0] == INFINITY) | (parts[1] == -INFINITY))[
+            :1
+        ]:
+            raise InputError(
+                f"the public bounds of '{names[index]}' are [{parts[0][index]}, {parts[1][index]}], "
+                "which hold no number; expected lower <= upper."
+            )
+        return cls(parts[0], parts[1])
+
+
+def build_core(
+    follower: ScaledFollower,
+    sign: float,
+    offset: float,
+    released: FloatArray,
+    bands: Bands,
+    bounds: PublicBounds,
+    norm: Norm,
+    prior: tuple[FloatArray, FloatArray] | None,
+) -> Core:
+    """Scale a problem, turn it into a minimisation, and complete the square of its distance.
+
+    With quantities in units of q the l2 distance is ``q^2`` times the scaled one, the l1 distance ``q``
+    times.
+    """
+    quantity, count = follower.quantity_unit, released.size
+    start = released / quantity
+    weight = np.full(count, 1.0 if norm == "l1" else 0.0)
+    curvature = np.full(count, 1.0 if norm == "l2" else 0.0)
+    slope, constant, reference = np.zeros(count), 0.0, start
+    if prior is not None:
+        mean = prior[0] / quantity
+        strength = prior[1] if norm == "l2" else prior[1] * quantity
+        if norm == "l2":
+            # (d - s)^2 + k (d - m)^2 = (1 + k) (d - r)^2 + constant,  r = (s + k m) / (1 + k)
+            curvature = 1.0 + strength
+            reference = (start + strength * mean) / curvature
+            constant = float((strength / curvature * (start - mean) ** 2).sum())
+        else:
+            curvature, slope = strength, 2.0 * strength * (start - mean)
+            constant = float((strength * (start - mean) ** 2).sum())
+    value_limits = (-INFINITY, INFINITY)
+    if bands.value is not None:
+        middle = sign * bands.value - offset
+        value_limits = (
+            (middle - bands.value_width) / follower.value_unit,
+            (middle + bands.value_width) / follower.value_unit,
+        )
+    price_limits = np.full(count, -INFINITY), np.full(count, INFINITY)
+    if bands.prices is not None and bands.price_width is not None:
+        centre = sign * bands.prices
+        price_limits = (
+            (centre - bands.price_width) / follower.price_unit,
+            (centre + bands.price_width) / follower.price_unit,
+        )
+    return Core(
+        follower=follower,
+        reference=reference,
+        curvature=curvature,
+        slope=slope,
+        weight=weight,
+        constant=constant,
+        lower=bounds.lower / quantity,
+        upper=bounds.upper / quantity,
+        value_lower=value_limits[0],
+        value_upper=value_limits[1],
+        price_lower=price_limits[0],
+        price_upper=price_limits[1],
+    )

@@ -1,0 +1,188 @@
+"""The convex relaxation of problem (5): complementarity dropped except on sides that are held tight.
+
+Variables are the follower's answer ``x`` and the move ``e = d - reference`` (expanding the square of ``d``
+would lose digits). With no tight side the optimum is a lower bound; with the support of a dual solution
+tight, every point is optimal for the follower with that dual, so the optimum is a faithful point: an upper
+bound.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
+from ppsm.fidelity.core import Core
+from ppsm.solvers.qp import QuadraticProgram, solve_qp
+from ppsm.status import Status
+
+# Below this objective the moves are small beside the data, and the QP is solved again in units of the move.
+_SMALL_OBJECTIVE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class RelaxedPoint:
+    """An optimum of the relaxation: bound, parameter, answer, and what each tight side costs.
+
+    ``side_multipliers[k]`` is the multiplier of tight side k; a negative one says that the objective would
+    gain if the side could become slack. ``cut_multipliers`` belong to the extra rows, if there were any.
+    """
+
+    bound: float
+    objective: float
+    parameter: FloatArray
+    columns: FloatArray
+    side_multipliers: FloatArray
+    cut_multipliers: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """A QP without its fixed columns, tight rows among the equalities, and where its parts came from."""
+
+    program: QuadraticProgram
+    matrix: SparseMatrix
+    is_fixed: BoolArray
+    values: FloatArray
+    equalities: IntArray
+    inequalities: IntArray
+
+
+class Relaxation:
+    """Builds and solves the relaxations of one problem; the matrices are sliced, never rebuilt."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.solves = 0
+        self.failures = 0
+        follower = core.follower
+        program = follower.program
+        entries = core.reference.size
+        self._answers, self._entries = program.shape[1], entries
+        self._distances = np.flatnonzero(core.weight)
+        extra = self._distances.size
+        width = self._answers + entries + extra
+        padding = sp.csr_array((program.shape[0], extra))
+        market = sp.hstack([program.matrix, -follower.parameter_map, padding], format="csr")
+        value_row = np.zeros(width)
+        value_row[: self._answers] = program.cost
+        parts = [market, sp.csr_array(value_row[None, :])]
+        if extra:
+            # t >= e and t >= -e, one t for each weighted |e|
+            pick = sp.eye_array(entries, format="csr")[self._distances, :]
+            none = sp.csr_array((extra, self._answers))
+            unit = sp.eye_array(extra)
+            parts += [sp.hstack([none, sign * pick, unit], format="csr") for sign in (-1.0, 1.0)]
+        self._matrix: SparseMatrix = sp.vstack(parts, format="csr")
+        self._extra_rows = 2 * extra
+
+    def solve(
+        self, tight: IntArray, cuts: SparseMatrix | None = None, cut_lower: FloatArray | None = None
+    ) -> RelaxedPoint | None:
+        """Solve with some sides tight and extra rows ``cuts d >= cut_lower``; None where infeasible."""
+        layout = self._layout(tight, cuts, cut_lower)
+        if layout is None:
+            return None
+        found = self._solve_in_units(layout, tight, 1.0)
+        if found is None:
+            return None
+        point, size = found
+        if self.core.negligible < size < _SMALL_OBJECTIVE:
+            finer = self._solve_in_units(layout, tight, math.sqrt(size))
+            point = finer[0] if finer is not None else point
+        return point
+
+    def _layout(
+        self, tight: IntArray, cuts: SparseMatrix | None, cut_lower: FloatArray | None
+    ) -> _Layout | None:
+        core, extra = self.core, self._distances.size
+        row_lower, row_upper, column_lower, column_upper = core.follower.bounds(core.shift, tight=tight)
+        lower = np.concatenate([column_lower, core.lower - core.reference, np.zeros(extra)])
+        upper = np.concatenate([column_upper, core.upper - core.reference, np.full(extra, INFINITY)])
+        row_lower = np.concatenate([row_lower, [core.value_lower], np.zeros(self._extra_rows)])
+        row_upper = np.concatenate([row_upper, [core.value_upper], np.full(self._extra_rows, INFINITY)])
+        if (lower > upper).any() or (row_lower > row_upper).any():
+            return None  # two sides of one row or column cannot both be tight
+        matrix = self._matrix
+        if cuts is not None and cut_lower is not None:
+            before, after = sp.csr_array((cuts.shape[0], self._answers)), sp.csr_array((cuts.shape[0], extra))
+            matrix = sp.vstack([matrix, sp.hstack([before, cuts, after])], format="csr")
+            row_lower = np.concatenate([row_lower, cut_lower - cuts @ core.reference])
+            row_upper = np.concatenate([row_upper, np.full(cut_lower.size, INFINITY)])
+        fixed = lower == upper
+        values = np.where(fixed, lower, 0.0)
+        kept, moved = (matrix[:, np.flatnonzero(~fixed)], matrix @ values) if fixed.any() else (matrix, 0.0)
+        is_equality = row_lower == row_upper
+        equalities = np.flatnonzero(is_equality)
+        inequalities = np.flatnonzero(~is_equality & (np.isfinite(row_lower) | np.isfinite(row_upper)))
+        row_lower, row_upper = row_lower - moved, row_upper - moved
+        program = QuadraticProgram(
+            curvature=np.concatenate([np.zeros(self._answers), core.curvature, np.zeros(extra)])[~fixed],
+            cost=np.concatenate([np.zeros(self._answers), core.slope, core.weight[self._distances]])[~fixed],
+            equality=kept[equalities, :],
+            equality_value=row_lower[equalities],
+            rows=kept[inequalities, :],
+            row_lower=row_lower[inequalities],
+            row_upper=row_upper[inequalities],
+            column_lower=lower[~fixed],
+            column_upper=upper[~fixed],
+        )
+        return _Layout(program, matrix, fixed, values, equalities, inequalities)
+
+    def _solve_in_units(
+        self, layout: _Layout, tight: IntArray, unit: float
+    ) -> tuple[RelaxedPoint, float] | None:
+        """Solve with quantities divided by ``unit``; also the size of the objective's moving part."""
+        self.solves += 1
+        solution = solve_qp(_in_units(layout.program, unit))
+        if solution.status is not Status.PROVEN_OPTIMAL:
+            self.failures += solution.status is not Status.INFEASIBLE
+            return None
+        core, answers = self.core, self._answers
+        full = layout.values.copy()
+        full[~layout.is_fixed] = unit * solution.columns
+        entries = slice(answers, answers + self._entries)
+        fixed_move = layout.values[entries]
+        constant = core.constant + float((core.curvature * fixed_move**2 + core.slope * fixed_move).sum())
+        row_multipliers = np.zeros(layout.matrix.shape[0])
+        row_multipliers[layout.equalities] = unit * solution.equality_multipliers
+        row_multipliers[layout.inequalities] = unit * solution.row_multipliers
+        point = RelaxedPoint(
+            bound=unit**2 * solution.bound + constant,
+            objective=unit**2 * solution.objective + constant,
+            parameter=np.clip(core.reference + full[entries], core.lower, core.upper),
+            columns=full[:answers],
+            side_multipliers=self._side_multipliers(layout.matrix, row_multipliers, tight),
+            cut_multipliers=row_multipliers[self._matrix.shape[0] :],
+        )
+        return point, unit**2 * abs(solution.objective)
+
+    def _side_multipliers(
+        self, matrix: SparseMatrix, row_multipliers: FloatArray, tight: IntArray
+    ) -> FloatArray:
+        sides = self.core.follower.sides
+        # A fixed column's multiplier is the gradient (zero for answers) minus what the rows take of it.
+        column_multipliers = -(matrix.T @ row_multipliers)
+        of_row, of_column = tight[sides.is_row[tight]], tight[~sides.is_row[tight]]
+        found = np.zeros(sides.count)
+        found[of_row] = sides.sign[of_row] * row_multipliers[sides.index[of_row]]
+        found[of_column] = sides.sign[of_column] * column_multipliers[sides.index[of_column]]
+        return found
+
+
+def _in_units(program: QuadraticProgram, unit: float) -> QuadraticProgram:
+    """The same program with quantities divided by ``unit`` and the objective by its square."""
+    if unit == 1.0:
+        return program
+    return QuadraticProgram(
+        curvature=program.curvature,
+        cost=program.cost / unit,
+        equality=program.equality,
+        equality_value=program.equality_value / unit,
+        rows=program.rows,
+        row_lower=program.row_lower / unit,
+        row_upper=program.row_upper / unit,
+        column_lower=program.column_lower / unit,
+        column_upper=program.column_upper / unit,
+    )

@@ -1,0 +1,328 @@
+"""Step 3b of the mechanism: the released vector nearest to the noisy one that is faithful to the market.
+
+Problem (5) of the paper, solved to proven optimality for any LP follower; see :mod:`ppsm.fidelity.problem`
+for the conventions and :mod:`ppsm.fidelity.joint` for why it is fast.
+"""
+
+import time
+import weakref
+from dataclasses import replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import INFINITY, FloatArray
+from ppsm.errors import InputError, ModelError
+from ppsm.fidelity.arrays import ScaledFollower
+from ppsm.fidelity.band import FollowerLps
+from ppsm.fidelity.branching import Incumbent, SearchLimits, SearchOutcome
+from ppsm.fidelity.certificate import Certificate, Claim, check_witness
+from ppsm.fidelity.core import Core
+from ppsm.fidelity.elastic import least_widening, widening_floor
+from ppsm.fidelity.joint import JointMatrices
+from ppsm.fidelity.joint_search import search_for
+from ppsm.fidelity.lower_side import search_lower_side
+from ppsm.fidelity.monotone import is_monotone
+from ppsm.fidelity.polish import faithful_witness
+from ppsm.fidelity.problem import (
+    Bands,
+    Norm,
+    Prior,
+    PublicBounds,
+    PublicVector,
+    build_core,
+    public_values,
+)
+from ppsm.fidelity.result import FidelityResult
+from ppsm.game.follower import Follower
+from ppsm.program import LinearProgram
+from ppsm.solvers.conflict import find_conflict
+from ppsm.solvers.highs import HIGHS, solve_lp
+from ppsm.solvers.qp import CLARABEL, PIQP
+from ppsm.status import Status
+
+# Moves below this share of the typical quantity are rounding of the solvers.
+_UNCHANGED = 1e-8
+# With this gap the first faithful point ends a search.
+_FEASIBILITY_GAP = 1.0
+
+
+def restore(
+    follower: Follower,
+    released: PublicVector | ArrayLike,
+    target_value: float | None = None,
+    target_prices: ArrayLike | None = None,
+    eta_p: float = 0.001,
+    eta_d: ArrayLike = 0.001,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    *,
+    norm: Norm = "l2",
+    prior: Prior | None = None,
+    elastic: bool = True,
+    limits: SearchLimits | None = None,
+) -> FidelityResult:
+    """Find the faithful vector nearest to a released one.
+
+    With both targets this is PPSM, with ``target_prices=None`` PPSM_p, with neither only feasibility for
+    the follower is restored. ``eta_p`` and ``eta_d`` are fractions of the targets (0.001 is 0.1 %;
+    :class:`Bands` has absolute widths), ``bounds`` is a pair (lower, upper) that everybody knows, by
+    default ``(0, inf)``. If nothing satisfies the bands and ``elastic`` is set, both are widened by the
+    least common factor, which the result reports.
+    """
+    bands = Bands.relative(target_value, target_prices, eta_p=eta_p, eta_d=eta_d)
+    restorer = Restorer.of(follower)
+    return restorer.restore(
+        released, bands, bounds, norm=norm, prior=prior, elastic=elastic, limits=limits or SearchLimits()
+    )
+
+
+class Restorer:
+    """The fidelity phase of one follower: matrices, scaling and warm LPs are shared by all vectors restored.
+
+    Not for use from several threads at once; each process or thread makes its own.
+    """
+
+    _known: ClassVar["weakref.WeakKeyDictionary[Follower, Restorer]"] = weakref.WeakKeyDictionary()
+
+    def __init__(self, follower: Follower) -> None:
+        self.program, self.parameter_map = follower.program, follower.parameter_map
+        self.names, self.sign = follower.parameter_names, follower.sign
+        self.scaled = ScaledFollower.of(self.program, self.parameter_map)
+
+    @classmethod
+    def of(cls, follower: Follower) -> "Restorer":
+        """The restorer of a follower, made once."""
+        if follower not in cls._known:
+            cls._known[follower] = cls(follower)
+        return cls._known[follower]
+
+    @cached_property
+    def _lps(self) -> FollowerLps:
+        return FollowerLps(self.scaled)
+
+    @cached_property
+    def matrices(self) -> JointMatrices:
+        """The matrix of the joint relaxation."""
+        return JointMatrices(self.scaled)
+
+    def restore(
+        self,
+        released: PublicVector | ArrayLike,
+        bands: Bands,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        *,
+        norm: Norm = "l2",
+        prior: Prior | None = None,
+        elastic: bool = True,
+        limits: SearchLimits | None = None,
+    ) -> FidelityResult:
+        """As :func:`restore`, with absolute bands."""
+        started = time.perf_counter()
+        values = public_values(released, self.names)
+        if norm not in ("l2", "l1"):
+            raise InputError(f"the norm is '{norm}'; expected 'l2' or 'l1'.")
+        checked = bands.checked(self.names)
+        public = PublicBounds.of(bounds, self.names)
+        strengths = None if prior is None else prior.strengths(self.names, norm)
+        task = _Task(self, values, checked, public, norm, strengths, limits or SearchLimits())
+        return task.run(started, elastic=elastic)
+
+    def core(
+        self,
+        values: FloatArray,
+        bands: Bands,
+        bounds: PublicBounds,
+        norm: Norm,
+        prior: tuple[FloatArray, FloatArray] | None,
+    ) -> Core:
+        """The scaled problem."""
+        return build_core(self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior)
+
+    def search(self, core: Core, limits: SearchLimits) -> SearchOutcome:
+        """Run the search that suits a problem."""
+        if core.is_least_squares and not core.has_price_band and core.has_value_band:
+            lower = core.lower * self.scaled.quantity_unit
+            monotone = is_monotone(self.program, self.parameter_map, lower)
+            outcome = search_lower_side(core, self._lps, limits, self.matrices, monotone=monotone)
+            if outcome is not None:
+                return outcome
+        return search_for(core, self._lps, limits, self.matrices).run()
+
+    def witness(self, core: Core, incumbent: Incumbent) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Vector, answer and row prices in the user's units (of the minimisation), polished if need be."""
+        found = faithful_witness(core, self._lps, incumbent)
+        if found is None:
+            return None
+        quantity, price = self.scaled.quantity_unit, self.scaled.price_unit
+        return found.parameter * quantity, found.columns * quantity, found.row_prices * price
+
+    def explain(self, bounds: PublicBounds) -> None:
+        """Raise if no vector within the bounds can be served, or if the follower has no finite value."""
+        entries = len(self.names)
+        joint = LinearProgram(
+            cost=np.concatenate([self.program.cost, np.zeros(entries)]),
+            matrix=sp.hstack([self.program.matrix, -self.parameter_map], format="csr"),
+            row_lower=self.program.row_lower,
+            row_upper=self.program.row_upper,
+            column_lower=np.concatenate([self.program.column_lower, bounds.lower]),
+            column_upper=np.concatenate([self.program.column_upper, bounds.upper]),
+            row_names=self.program.row_names,
+            column_names=(*self.program.column_names, *(f"parameter {name}" for name in self.names)),
+        )
+        feasible = solve_lp(replace(joint, cost=np.zeros(joint.shape[1])))
+        if feasible.status is Status.INFEASIBLE:
+            raise ModelError(
+                f"no vector within the public bounds can be served by the follower: {find_conflict(joint)}; "
+                "widen the bounds or mend the model."
+            )
+        at = feasible.columns[self.program.shape[1] :] / self.scaled.quantity_unit
+        self._lps.set_band(np.full(entries, -INFINITY), np.full(entries, INFINITY))
+        value = self._lps.value(np.asarray(self.parameter_map @ at))
+        if value is not None and value[0] == -INFINITY:
+            raise ModelError(
+                "the follower's cost is unbounded below, so it has neither value nor prices; "
+                "bound its variables."
+            )
+
+
+class _Task:
+    """One vector to restore."""
+
+    def __init__(
+        self,
+        restorer: Restorer,
+        values: FloatArray,
+        bands: Bands,
+        bounds: PublicBounds,
+        norm: Norm,
+        prior: tuple[FloatArray, FloatArray] | None,
+        limits: SearchLimits,
+    ) -> None:
+        self.restorer, self.values, self.bands, self.bounds = restorer, values, bands, bounds
+        self.norm, self.prior, self.limits = norm, prior, limits
+        unit = restorer.scaled.quantity_unit
+        self.objective_unit = unit**2 if norm == "l2" else unit
+
+    def run(self, started: float, *, elastic: bool) -> FidelityResult:
+        """Solve, widen the bands if they are empty, certify."""
+        core = self._core(1.0)
+        outcome = self.restorer.search(core, self.limits)
+        factor = bound = 1.0
+        if outcome.incumbent is None:
+            if outcome.status is Status.INFEASIBLE:
+                self.restorer.explain(self.bounds)
+            if not elastic:
+                reason = "the bands are empty" if outcome.status is Status.INFEASIBLE else "a limit was hit"
+                return self._result(started, outcome, core, 1.0, 1.0, reason)
+            factor, bound, core, outcome = self._widen(started)
+        reason = "" if outcome.incumbent is not None else "no widening of the bands was found in time"
+        return self._result(started, outcome, core, factor, bound, reason)
+
+    def _core(self, factor: float) -> Core:
+        bands = self.bands.widened(factor)
+        return self.restorer.core(self.values, bands, self.bounds, self.norm, self.prior)
+
+    def _widen(self, started: float) -> tuple[float, float, Core, SearchOutcome]:
+        """Find the least widening, then solve with it; the time limit holds for all of it."""
+        stop = started + self.limits.seconds
+
+        def attempt(factor: float) -> SearchOutcome | None:
+            left = stop - time.perf_counter()
+            if left <= 0.0:
+                return None
+            share = min(left, max(0.1 * self.limits.seconds, 0.2))
+            limits = replace(self.limits, gap=_FEASIBILITY_GAP, seconds=share)
+            return self.restorer.search(self._core(factor), limits)
+
+        floor = widening_floor(self._core(1.0), self._core(2.0), self.restorer.matrices)
+        found = least_widening(floor, attempt)
+        core = self._core(found.factor)
+        if found.outcome is None:
+            return found.factor, found.bound, core, SearchOutcome(Status.NO_INCUMBENT, None, -INFINITY, 0)
+        left = max(0.2 * self.limits.seconds, stop - time.perf_counter())
+        outcome = self.restorer.search(core, replace(self.limits, seconds=left))
+        if outcome.incumbent is None:
+            outcome = replace(found.outcome, status=Status.INCUMBENT)
+        return found.factor, found.bound, core, outcome
+
+    def _result(
+        self,
+        started: float,
+        outcome: SearchOutcome,
+        core: Core,
+        factor: float,
+        factor_bound: float,
+        explanation: str,
+    ) -> FidelityResult:
+        parameter, certificate, claim, objective = np.empty(0), None, None, np.nan
+        status, solvers = outcome.status, (PIQP, HIGHS, CLARABEL)
+        if outcome.incumbent is not None:
+            parameter, certificate, claim, objective = self._certified(core, outcome.incumbent, factor)
+            if certificate is None or not certificate.faithful:
+                status = Status.NO_INCUMBENT
+                explanation = "the answer did not pass its certificate" + (
+                    "" if certificate is None else f": {certificate.findings[0]}"
+                )
+        bound = outcome.bound * self.objective_unit
+        gap = INFINITY
+        if np.isfinite(objective):
+            floor = core.negligible * self.objective_unit / max(self.limits.gap, 1e-12)
+            bound = min(bound, objective)
+            gap = max(0.0, objective - bound) / max(abs(objective), floor)
+            if status is Status.PROVEN_OPTIMAL and gap > self.limits.gap * (1.0 + 1e-3) + _UNCHANGED:
+                # The polish moved the point by more than the search allowed for.
+                status = Status.INCUMBENT
+        parameter.setflags(write=False)
+        return FidelityResult(
+            labels=self.restorer.names,
+            status=status,
+            parameter=parameter,
+            objective=objective,
+            bound=bound,
+            gap=gap,
+            nodes=outcome.nodes,
+            widening=factor,
+            widening_bound=factor_bound,
+            certificate=certificate,
+            claim=claim,
+            seconds=time.perf_counter() - started,
+            solvers=solvers,
+            explanation=explanation,
+        )
+
+    def _certified(
+        self, core: Core, incumbent: Incumbent, factor: float
+    ) -> tuple[FloatArray, Certificate | None, Claim | None, float]:
+        witness = self.restorer.witness(core, incumbent)
+        if witness is None:
+            return np.empty(0), None, None, np.nan
+        parameter, answer, row_prices = witness
+        parameter = self._tidy(parameter)
+        bands = self.bands.widened(factor)
+        claim = Claim(
+            program=self.restorer.program,
+            parameter_map=self.restorer.parameter_map,
+            names=self.restorer.names,
+            sign=self.restorer.sign,
+            parameter=parameter,
+            lower=self.bounds.lower,
+            upper=self.bounds.upper,
+            value=bands.value,
+            value_width=bands.value_width,
+            prices=bands.prices,
+            price_width=bands.price_width,
+        )
+        objective = core.objective(parameter / self.restorer.scaled.quantity_unit) * self.objective_unit
+        return parameter, check_witness(claim, answer, row_prices), claim, objective
+
+    def _tidy(self, parameter: FloatArray) -> FloatArray:
+        """Entries that did not move, or that reached a public bound, are returned exactly."""
+        unit = self.restorer.scaled.quantity_unit
+        for exact in (self.bounds.lower, self.bounds.upper, self.values):
+            finite = np.where(np.isfinite(exact), exact, 0.0)
+            near = np.abs(parameter - finite) <= _UNCHANGED * np.maximum(unit, np.abs(finite))
+            parameter = np.where(near & np.isfinite(exact), finite, parameter)
+        return np.clip(parameter, self.bounds.lower, self.bounds.upper)

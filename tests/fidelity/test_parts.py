@@ -1,0 +1,141 @@
+"""The parts: certificate, reference forms, batch, QP solvers, monotone networks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ppsm.errors import InputError, NoValidBoundError
+from ppsm.fidelity import Bands, BatchJob, Restorer, restore, restore_batch
+from ppsm.fidelity.branching import Incumbent, SearchOutcome
+from ppsm.fidelity.certificate import certify
+from ppsm.fidelity.elastic import least_widening
+from ppsm.fidelity.monotone import is_monotone
+from ppsm.fidelity.problem import PublicBounds
+from ppsm.fidelity.reference import Form, solve_reference
+from ppsm.program import LinearProgram
+from ppsm.solvers.qp import QuadraticProgram, solve_qp, solve_qp_with_clarabel, solve_qp_with_piqp
+from ppsm.status import Status
+from tests.fidelity.test_exactness import Instance
+from tests.fidelity.test_restore import one_node, two_nodes
+
+
+def test_certificate_sees_a_value_a_price_and_a_bound_out_of_place() -> None:
+    result = restore(two_nodes(), [3.0, 5.0], 15.0, [1.0, 3.0])
+    assert result.claim is not None
+    honest = certify(result.claim)
+    assert honest.faithful
+    assert honest.value == pytest.approx(result.value, rel=1e-7)
+    too_little = certify(replace(result.claim, parameter=np.array([3.0, 5.0])))
+    assert [finding.what for finding in too_little.findings] == ["value outside its band at"]
+    assert too_little.value_excess == pytest.approx(15.0 * 0.999 - 10.0, rel=1e-6)
+    uncongested = certify(replace(result.claim, parameter=np.array([12.0, 3.0]), value=None))
+    assert [finding.what for finding in uncongested.findings] == ["no optimal dual in the price band at"]
+    assert uncongested.price_excess == pytest.approx(3.0 * 0.999 - 1.0, rel=1e-5)
+    beyond = certify(replace(result.claim, upper=np.array([1.0, 9.0]), value=None))
+    assert "outside its public bounds" in [finding.what for finding in beyond.findings]
+    unserved = certify(replace(result.claim, parameter=np.array([3.0, 90.0])))
+    assert "no optimal answer" in unserved.findings[0].what
+
+
+@pytest.mark.parametrize("form", ["big_m", "indicator", "sos1"])
+@pytest.mark.parametrize("seed", [0, 5, 12])
+def test_textbook_forms_agree(form: Form, seed: int) -> None:
+    instance = Instance(seed)
+    upper = np.full(instance.released.size, 6.0)
+    restorer = Restorer(instance.follower)
+    ours = restorer.restore(instance.released, instance.bands, (0.0, upper), elastic=False)
+    bounds = PublicBounds.of((0.0, upper), restorer.names)
+    core = restorer.core(instance.released, instance.bands, bounds, "l2", None)
+    theirs = solve_reference(core, form, seconds=20.0, assumed_m=100.0)
+    assert theirs.touched == ()
+    assert theirs.status is ours.status
+    if ours.status.has_answer:
+        unit = restorer.scaled.quantity_unit**2
+        assert theirs.objective * unit == pytest.approx(ours.objective, rel=1e-3, abs=1e-4)
+
+
+def test_big_m_refuses_a_multiplier_without_bound() -> None:
+    restorer = Restorer(one_node())
+    bounds = PublicBounds.of((0.0, 20.0), restorer.names)
+    bands = Bands(35.0, 0.35).checked(restorer.names)
+    core = restorer.core(np.array([8.0]), bands, bounds, "l2", None)
+    with pytest.raises(NoValidBoundError, match="multiplier"):
+        solve_reference(core, "big_m")
+
+
+def test_batch_equals_single_calls_in_order() -> None:
+    bands = Bands.relative(15.0, [1.0, 3.0])
+    jobs = [BatchJob([3.0 + k, 5.0], bands) for k in range(4)]
+    together = restore_batch(two_nodes(), jobs)
+    spread = restore_batch(two_nodes(), jobs, processes=2)
+    for job, one, other in zip(jobs, together, spread, strict=True):
+        alone = Restorer(two_nodes()).restore(job.released, job.bands)
+        assert one.certified
+        assert one.parameter == pytest.approx(alone.parameter, abs=1e-7)
+        assert other.parameter == pytest.approx(alone.parameter, abs=1e-7)
+    with pytest.raises(InputError, match="-1 processes"):
+        restore_batch(two_nodes(), jobs, processes=-1)
+
+
+def _qp(upper: float) -> QuadraticProgram:
+    """min (x - 3)^2 - 9 + (y - 1)^2 - 1 with x + y = 2 and x <= upper."""
+    return QuadraticProgram(
+        curvature=np.ones(2),
+        cost=np.array([-6.0, -2.0]),
+        equality=sp.csr_array(np.array([[1.0, 1.0]])),
+        equality_value=np.array([2.0]),
+        rows=sp.csr_array(np.array([[1.0, 0.0]])),
+        row_lower=np.array([-np.inf]),
+        row_upper=np.array([upper]),
+        column_lower=np.array([0.0, -np.inf]),
+        column_upper=np.array([np.inf, np.inf]),
+    )
+
+
+@pytest.mark.parametrize("solve", [solve_qp_with_piqp, solve_qp_with_clarabel])
+def test_qp_solvers_agree_by_hand(solve: object) -> None:
+    solution = solve(_qp(1.5))  # type: ignore[operator]
+    assert solution.columns == pytest.approx([1.5, 0.5], abs=1e-6)
+    assert solution.objective == pytest.approx(1.5**2 - 9 + 0.5**2 - 1, abs=1e-6)
+    # gradient (-3, -1) = u (1, 1) + v (1, 0): u = -1, v = -2
+    assert solution.equality_multipliers == pytest.approx([-1.0], abs=1e-5)
+    assert solution.row_multipliers == pytest.approx([-2.0], abs=1e-5)
+    assert solution.bound <= solution.objective + 1e-9
+
+
+def test_qp_reports_infeasible() -> None:
+    assert solve_qp(_qp(-1.0)).status is Status.INFEASIBLE
+
+
+def test_monotone_networks_are_recognised() -> None:
+    follower = two_nodes()
+    assert is_monotone(follower.program, follower.parameter_map, np.zeros(2))
+    earning = replace(follower.program, cost=np.array([1.0, -3.0, 0.0]))
+    assert not is_monotone(earning, follower.parameter_map, np.zeros(2))
+    assert not is_monotone(follower.program, follower.parameter_map, np.array([-1.0, 0.0]))
+    forced = LinearProgram.from_arrays(
+        cost=follower.program.cost,
+        matrix=follower.program.matrix,
+        row_lower=[0.0, 0.0],
+        row_upper=[0.0, 0.0],
+        column_lower=[0.0, 0.0, 1.0],
+        column_upper=follower.program.column_upper,
+    )
+    assert not is_monotone(forced, follower.parameter_map, np.zeros(2))
+
+
+@pytest.mark.parametrize("threshold", [1.0, 1.0004, 1.7, 42.0])
+def test_least_widening_finds_the_threshold(threshold: float) -> None:
+    point = Incumbent(0.0, np.zeros(1), np.zeros(1), np.zeros(0, dtype=np.int64))
+
+    def attempt(factor: float) -> SearchOutcome:
+        if factor >= threshold:
+            return SearchOutcome(Status.PROVEN_OPTIMAL, point, 0.0, 1)
+        return SearchOutcome(Status.INFEASIBLE, None, np.inf, 1)
+
+    found = least_widening(1.0, attempt)
+    assert threshold <= found.factor <= threshold * 1.0012
+    assert found.bound <= threshold
+    assert found.factor - found.bound <= 1.2e-3 * found.factor

@@ -1,0 +1,232 @@
+"""Hand-computed markets, modes, bands, priors and bad input."""
+
+import linopy
+import numpy as np
+import pytest
+
+from ppsm.errors import InputError, ModelError, SecretExposureError
+from ppsm.fidelity import Bands, Prior, Restorer, SearchLimits, restore
+from ppsm.game.follower import Follower
+from ppsm.program import LinearProgram
+from ppsm.status import Status
+
+
+def one_node() -> Follower:
+    """10 units at 2, then 10 units at 5: V(d) = 2 d up to 10, then 20 + 5 (d - 10)."""
+    program = LinearProgram.from_arrays(
+        cost=[2.0, 5.0],
+        matrix=[[1.0, 1.0]],
+        row_lower=[0.0],
+        row_upper=[0.0],
+        column_upper=[10.0, 10.0],
+        row_names=["balance"],
+    )
+    return Follower.from_program(program, parameter_map=[[1.0]], nominal=[0.0], parameter_names=["town"])
+
+
+def two_nodes(link: float = 4.0) -> Follower:
+    """Cheap gas (1) in the west, dear gas (3) in the east, a pipe of limited size from west to east."""
+    program = LinearProgram.from_arrays(
+        cost=[1.0, 3.0, 0.0],
+        matrix=[[1.0, 0.0, -1.0], [0.0, 1.0, 1.0]],
+        row_lower=[0.0, 0.0],
+        row_upper=[0.0, 0.0],
+        column_upper=[20.0, 20.0, link],
+    )
+    return Follower.from_program(
+        program, parameter_map=np.eye(2), nominal=[0.0, 0.0], parameter_names=["west", "east"]
+    )
+
+
+def test_value_band_by_hand() -> None:
+    # V = 35 at d = 13; within 1 % means 34.65 <= V, so d >= 12.93
+    result = restore(one_node(), [8.0], 35.0, [5.0], eta_p=0.01, eta_d=0.01)
+    assert result.certified
+    assert result.parameter == pytest.approx([12.93], abs=1e-6)
+    assert result.objective == pytest.approx(4.93**2, rel=1e-6)
+    assert result.value == pytest.approx(34.65, abs=1e-5)
+    assert result.price_distance == 0.0
+    assert result.widening == 1.0
+
+
+def test_without_prices_only_the_value_counts() -> None:
+    result = restore(one_node(), [8.0], 35.0, eta_p=0.01)
+    assert result.certified
+    assert result.parameter == pytest.approx([12.93], abs=1e-6)
+
+
+def test_feasibility_only_projects_on_what_can_be_served() -> None:
+    assert restore(one_node(), [25.0]).parameter == pytest.approx([20.0], abs=1e-6)
+    assert restore(one_node(), [-3.0]).parameter == pytest.approx([0.0], abs=1e-9)
+
+
+def test_price_band_moves_the_congestion() -> None:
+    # east costs 3 only if the pipe is full: d_east >= 4; at exactly 4 every price from 1 to 3 is optimal
+    result = restore(two_nodes(), [5.0, 2.0], None, [1.0, 3.0], eta_d=0.01)
+    assert result.certified
+    assert result.parameter == pytest.approx([5.0, 4.0], abs=1e-6)
+    assert result.objective == pytest.approx(4.0, rel=1e-6)
+    assert result.recertify().faithful
+
+
+def test_both_bands_by_hand() -> None:
+    # V = d_w + 4 + 3 (d_e - 4) with the pipe full; target V = 15 = 5 + 4 + 6 at (5, 6)
+    result = restore(two_nodes(), [3.0, 5.0], 15.0, [1.0, 3.0], eta_p=0.0, eta_d=0.001)
+    # nearest point of d_w + 3 d_e = 23 to (3, 5): move by (15 - 10) / 10 * (1, 3) = (0.5, 1.5)
+    assert result.certified
+    assert result.parameter == pytest.approx([3.5, 6.5], abs=1e-5)
+
+
+@pytest.mark.parametrize("target", [(35.0, [5.0]), (35.0, None), (None, None)])
+def test_a_faithful_vector_comes_back_unchanged(target: tuple[float | None, list[float] | None]) -> None:
+    result = restore(one_node(), [13.0], *target)
+    assert result.certified
+    assert result.parameter.tolist() == [13.0]
+    assert result.objective == 0.0
+
+
+def test_maximising_follower_keeps_the_users_signs() -> None:
+    model = linopy.Model()
+    sold = model.add_variables(lower=0, upper=10, name="sold")
+    model.add_constraints(sold <= 4.0, name="limit")
+    model.add_objective(3.0 * sold, sense="max")
+    follower = Follower.from_linopy(model, "limit")
+    assert follower.solve([4.0]).value == pytest.approx(12.0)
+    # the profit is 3 d up to d = 10; profit 18 within 1 % means d >= 5.94
+    result = restore(follower, [2.0], 18.0, [3.0], eta_p=0.01, eta_d=0.01)
+    assert result.certified
+    assert result.parameter == pytest.approx([5.94], abs=1e-6)
+    assert result.value == pytest.approx(17.82, abs=1e-5)
+
+
+def test_public_bounds_hold_exactly() -> None:
+    result = restore(two_nodes(), [9.0, -7.0], bounds=([0.0, 0.5], [6.0, 8.0]))
+    assert result.parameter.tolist() == [6.0, 0.5]
+    assert result.certified
+
+
+def test_l1_moves_few_entries() -> None:
+    # raising V by one costs a move of 1 in the west but 1/3 in the east
+    result = restore(two_nodes(), [3.0, 5.0], 15.0, [1.0, 3.0], eta_p=0.0, norm="l1")
+    assert result.certified
+    assert result.parameter == pytest.approx([3.0, 20.0 / 3.0], abs=1e-5)
+    assert result.objective == pytest.approx(5.0 / 3.0, rel=1e-5)
+
+
+def test_prior_by_hand() -> None:
+    # no band: (d - 8)^2 + 2 b^2 / s^2 (d - 12)^2 with b = 1, s^2 = 2 is least at the mean, 10
+    prior = Prior(mean=[12.0], spread=[np.sqrt(2.0)], noise_scale=1.0)
+    result = restore(one_node(), [8.0], prior=prior)
+    assert result.certified
+    assert result.parameter == pytest.approx([10.0], abs=1e-6)
+    assert result.objective == pytest.approx(8.0, rel=1e-6)
+
+
+def test_l1_prior_by_hand() -> None:
+    # |d - 8| + b / (2 s^2) (d - 12)^2 with b = 1, s^2 = 2: 1 = (12 - d) / 2, so d = 10
+    prior = Prior(mean=[12.0], spread=[np.sqrt(2.0)], noise_scale=1.0)
+    result = restore(one_node(), [8.0], prior=prior, norm="l1")
+    assert result.parameter == pytest.approx([10.0], abs=1e-5)
+    assert result.certified
+
+
+def test_prior_pulls_towards_the_truth() -> None:
+    truth = np.array([5.0, 6.0])
+    noisy = truth + np.array([3.0, -2.5])
+    plain = restore(two_nodes(), noisy, 15.0, [1.0, 3.0])
+    prior = Prior(mean=truth, spread=0.5, noise_scale=3.0)
+    helped = restore(two_nodes(), noisy, 15.0, [1.0, 3.0], prior=prior)
+    assert np.abs(helped.parameter - truth).sum() < 0.5 * np.abs(plain.parameter - truth).sum()
+    assert helped.certified
+
+
+def test_empty_bands_are_widened_by_the_least_factor() -> None:
+    # price 5 needs d >= 10, so V >= 20; V <= 10 (1 + 0.01 t) needs t = 100
+    result = restore(one_node(), [8.0], 10.0, [5.0], eta_p=0.01, eta_d=0.001)
+    assert result.status is Status.PROVEN_OPTIMAL
+    assert result.widening == pytest.approx(100.0, rel=2e-3)
+    assert result.widening_bound <= result.widening
+    assert result.widening_bound >= result.widening * (1 - 5e-3)
+    assert result.certificate is not None
+    assert result.certificate.faithful
+
+
+def test_empty_bands_without_elasticity_say_so() -> None:
+    result = restore(one_node(), [8.0], 10.0, [5.0], eta_p=0.01, eta_d=0.001, elastic=False)
+    assert result.status is Status.INFEASIBLE
+    assert "empty" in result.explanation
+    assert not result.certified
+
+
+def test_zero_price_targets_have_a_band() -> None:
+    bands = Bands.relative(1.0, [0.0, 10.0], eta_d=0.1)
+    assert bands.price_width is not None
+    assert bands.price_width.tolist() == pytest.approx([0.01, 1.0])
+
+
+def test_time_limit_keeps_the_best_answer() -> None:
+    result = restore(one_node(), [8.0], 35.0, [5.0], limits=SearchLimits(nodes=1))
+    assert result.status.has_answer
+
+
+class Sensitive:
+    values = (1.0,)
+    labels = ("town",)
+
+
+class Release:
+    def __init__(self, values: list[float], labels: tuple[str, ...]) -> None:
+        self.values, self.labels = values, labels
+
+
+def test_a_secret_is_refused_and_a_release_is_read() -> None:
+    with pytest.raises(SecretExposureError, match="release it first"):
+        restore(one_node(), Sensitive())
+    assert restore(one_node(), Release([13.0], ("town",))).parameter.tolist() == [13.0]
+    with pytest.raises(InputError, match="same names"):
+        restore(one_node(), Release([13.0], ("city",)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"eta_p": -0.1}, "eta_p is -0.1"),
+        ({"eta_p": float("nan")}, "eta_p is nan"),
+        ({"eta_d": -1.0}, "eta_d is -1.0"),
+        ({"target_prices": [5.0, 5.0]}, "target price has shape"),
+        ({"target_prices": [float("nan")]}, "target price of 'town' is nan"),
+        ({"target_value": float("inf")}, "value target is inf"),
+        ({"bounds": (5.0, 4.0)}, "public bounds of 'town'"),
+        ({"norm": "l3"}, "norm is 'l3'"),
+        ({"released": [1.0, 2.0]}, "released vector has shape"),
+        ({"released": [float("nan")]}, "released vector of 'town' is nan"),
+        ({"prior": Prior([1.0], [0.0], 1.0)}, "prior spread of 'town'"),
+        ({"prior": Prior([1.0], [1.0], 0.0)}, "noise scale"),
+    ],
+)
+def test_bad_input_names_the_culprit(arguments: dict[str, object], message: str) -> None:
+    given: dict[str, object] = {"released": [8.0], "target_value": 35.0, "target_prices": [5.0], **arguments}
+    with pytest.raises(InputError, match=message):
+        restore(one_node(), **given)  # type: ignore[arg-type]
+
+
+def test_bounds_that_nobody_can_serve_name_the_conflict() -> None:
+    with pytest.raises(ModelError, match="balance"):
+        restore(one_node(), [8.0], bounds=(30.0, 40.0))
+
+
+def test_an_unbounded_follower_is_refused() -> None:
+    program = LinearProgram.from_arrays(
+        cost=[-1.0, 0.0], matrix=[[1.0, -1.0]], row_lower=[0.0], row_upper=[0.0], column_upper=np.inf
+    )
+    follower = Follower.from_program(program, parameter_map=[[1.0]], nominal=[0.0])
+    with pytest.raises(ModelError, match="unbounded below"):
+        restore(follower, [1.0], 3.0, [1.0])
+
+
+def test_the_same_problem_gives_the_same_answer_twice() -> None:
+    follower = two_nodes()
+    first = restore(follower, [3.0, 5.0], 15.0, [1.0, 3.0])
+    restore(follower, [9.0, 1.0], 15.0, [1.0, 3.0])
+    again = Restorer(two_nodes()).restore([3.0, 5.0], Bands.relative(15.0, [1.0, 3.0]))
+    assert again.parameter == pytest.approx(first.parameter, abs=1e-7)
