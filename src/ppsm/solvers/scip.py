@@ -13,6 +13,7 @@ from ppsm.errors import InputError, SolverError
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
 
+_TIGHT, _USUAL = 1e-9, 1e-6
 _STATUS = {
     "optimal": Status.PROVEN_OPTIMAL,
     "gaplimit": Status.PROVEN_OPTIMAL,
@@ -37,22 +38,37 @@ def need_scip(what: str) -> None:
 def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
     """Solve a MILP with SOS1 sets and indicators; on a limit the incumbent and the bound come back."""
     need_scip("a problem with SOS1 sets or indicators")
+    try:
+        return _solve(problem, limits, _TIGHT)
+    except SolverError:
+        # SCIP's LP solver gives up on some ill-conditioned problems that its own tolerance lets pass.
+        return _solve(problem, limits, _USUAL)
+
+
+def _solve(problem: MixedIntegerProgram, limits: SolveLimits, tolerance: float) -> MipResult:
     started = time.perf_counter()
     model, variables = _build(problem)
-    _set_limits(model, limits)
+    _set_limits(model, limits, tolerance)
     if problem.start is not None:
         start = model.createSol()
         for variable, value in zip(variables, problem.start, strict=True):
             model.setSolVal(start, variable, value)
         model.addSol(start)
-    model.optimize()
+    _optimize(model)
     status = model.getStatus()
     if status == "inforunbd":
-        status = _settle(problem, limits)
+        status = _settle(problem, limits, tolerance)
     if status not in _STATUS:
         raise SolverError(f"SCIP ended with '{status}'.")
     result = _result(model, variables, _STATUS[status], time.perf_counter() - started)
     return replace(result, interrupted=status == "userinterrupt")
+
+
+def _optimize(model: Any) -> None:
+    try:
+        model.optimize()
+    except Exception as error:  # noqa: BLE001 (PySCIPOpt raises nothing more specific)
+        raise SolverError(f"SCIP {model.version()} gave up: {error}") from None
 
 
 def _build(problem: MixedIntegerProgram) -> tuple[Any, list[Any]]:
@@ -110,21 +126,23 @@ def _row(matrix: Any, row: int, variables: list[Any]) -> Any:
     return quicksum(value * variables[column] for column, value in terms) + 0 * variables[0]
 
 
-def _set_limits(model: Any, limits: SolveLimits) -> None:
+def _set_limits(model: Any, limits: SolveLimits, tolerance: float) -> None:
     model.setParam("limits/gap", limits.gap)
-    model.setParam("numerics/feastol", 1e-9)
-    model.setParam("numerics/dualfeastol", 1e-9)
+    model.setParam("numerics/feastol", tolerance)
+    # SCIP 10 can call a feasible problem with indicators infeasible by its dual reductions (tests/canaries).
+    model.setParam("misc/allowstrongdualreds", False)
+    model.setParam("misc/allowweakdualreds", False)
     model.setParam("parallel/maxnthreads", limits.threads)
     if math.isfinite(limits.seconds):
         model.setParam("limits/time", limits.seconds)
 
 
-def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:
+def _settle(problem: MixedIntegerProgram, limits: SolveLimits, tolerance: float) -> str:
     """Tell infeasible from unbounded: a problem with a feasible point can only be unbounded."""
     model, _ = _build(problem)
     model.setObjective(0.0)
-    _set_limits(model, limits)
-    model.optimize()
+    _set_limits(model, limits, tolerance)
+    _optimize(model)
     return {"optimal": "unbounded", "gaplimit": "unbounded"}.get(model.getStatus(), str(model.getStatus()))
 
 
