@@ -8,7 +8,7 @@ from tests.games.test_random_games import wild_game
 from ppsm.bilevel.incumbent import first_look
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.bilevel.scip_forms import indicator, sos1
-from ppsm.bilevel.unbounded import _below
+from ppsm.bilevel.unbounded import question
 from ppsm.solvers.mip import SolveLimits
 from ppsm.solvers.scip import solve_mip_with_scip
 
@@ -23,6 +23,6 @@ def test_a_known_point_is_not_denied(form: object) -> None:
     cost = float(kkt.relaxation.cost @ known)
     assert cost == pytest.approx(0)
     problem = form(kkt).problem  # type: ignore[operator]
-    found = solve_mip_with_scip(_below(problem, cost + 4), SolveLimits())
+    found = solve_mip_with_scip(question(problem, cost + 4), SolveLimits())
     assert found.columns is not None
     assert float(problem.linear.cost @ found.columns) <= cost + 4 + 1e-6

@@ -13,7 +13,6 @@ from ppsm.errors import InputError, SolverError
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
 
-_TIGHT, _USUAL = 1e-9, 1e-6
 _STATUS = {
     "optimal": Status.PROVEN_OPTIMAL,
     "gaplimit": Status.PROVEN_OPTIMAL,
@@ -38,17 +37,9 @@ def need_scip(what: str) -> None:
 def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
     """Solve a MILP with SOS1 sets and indicators; on a limit the incumbent and the bound come back."""
     need_scip("a problem with SOS1 sets or indicators")
-    try:
-        return _solve(problem, limits, _TIGHT)
-    except SolverError:
-        # SCIP's LP solver gives up on some ill-conditioned problems that its own tolerance lets pass.
-        return _solve(problem, limits, _USUAL)
-
-
-def _solve(problem: MixedIntegerProgram, limits: SolveLimits, tolerance: float) -> MipResult:
     started = time.perf_counter()
     model, variables = _build(problem)
-    _set_limits(model, limits, tolerance)
+    _set_limits(model, limits)
     if problem.start is not None:
         start = model.createSol()
         for variable, value in zip(variables, problem.start, strict=True):
@@ -57,7 +48,7 @@ def _solve(problem: MixedIntegerProgram, limits: SolveLimits, tolerance: float) 
     _optimize(model)
     status = model.getStatus()
     if status == "inforunbd":
-        status = _settle(problem, limits, tolerance)
+        status = _settle(problem, limits)
     if status not in _STATUS:
         raise SolverError(f"SCIP ended with '{status}'.")
     result = _result(model, variables, _STATUS[status], time.perf_counter() - started)
@@ -126,9 +117,9 @@ def _row(matrix: Any, row: int, variables: list[Any]) -> Any:
     return quicksum(value * variables[column] for column, value in terms) + 0 * variables[0]
 
 
-def _set_limits(model: Any, limits: SolveLimits, tolerance: float) -> None:
+def _set_limits(model: Any, limits: SolveLimits) -> None:
     model.setParam("limits/gap", limits.gap)
-    model.setParam("numerics/feastol", tolerance)
+    model.setParam("numerics/feastol", 1e-9)
     # SCIP 10 can call a feasible problem with indicators infeasible by its dual reductions (tests/canaries).
     model.setParam("misc/allowstrongdualreds", False)
     model.setParam("misc/allowweakdualreds", False)
@@ -137,11 +128,11 @@ def _set_limits(model: Any, limits: SolveLimits, tolerance: float) -> None:
         model.setParam("limits/time", limits.seconds)
 
 
-def _settle(problem: MixedIntegerProgram, limits: SolveLimits, tolerance: float) -> str:
+def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:
     """Tell infeasible from unbounded: a problem with a feasible point can only be unbounded."""
     model, _ = _build(problem)
     model.setObjective(0.0)
-    _set_limits(model, limits, tolerance)
+    _set_limits(model, limits)
     _optimize(model)
     return {"optimal": "unbounded", "gaplimit": "unbounded"}.get(model.getStatus(), str(model.getStatus()))
 
