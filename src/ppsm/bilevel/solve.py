@@ -17,7 +17,7 @@ from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.scaling import price_unit, with_price_unit
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.unbounded import solve_over_unbounded_relaxation
-from ppsm.errors import InputError
+from ppsm.errors import InputError, SolverError
 from ppsm.game.verify import Finding, Verification, verify
 from ppsm.program import BilevelProgram
 from ppsm.solvers.highs import HIGHS, solve_lp, solve_mip_with_highs
@@ -126,17 +126,24 @@ class _Solve:
         cutoff = None if self._start is None else self._start.objective
         finder = BoundFinder(self._kkt, self._deadline, cutoff)
         found: BilevelSolution | None = None
+        failure: SolverError | None = None
         try:
             for attempt in attempts(self._kkt, self._method, finder):
-                result = self._run(attempt)
+                try:
+                    result = self._run(attempt)
+                except SolverError as error:
+                    failure = error
+                    continue
                 found = self._conclude(attempt, result)
                 if not found.findings or result.interrupted or time.perf_counter() > self._deadline:
                     break
         except BoundsOutOfTimeError as error:
             return self._without_method(Status.NO_INCUMBENT, str(error))
-        # Every branch of attempts() yields at least once or raises.
-        assert found is not None  # noqa: S101
-        return found
+        if found is not None:
+            return found
+        if failure is not None and self._start is None:
+            raise failure
+        return self._without_method(Status.NO_INCUMBENT, str(failure))
 
     @cached_property
     def _look(self) -> FirstLook:

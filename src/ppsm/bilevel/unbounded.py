@@ -17,6 +17,8 @@ from ppsm.arrays import FloatArray
 from ppsm.bilevel.assembly import padded, with_columns, with_rows
 from ppsm.bilevel.incumbent import pattern_program, polish
 from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.scip_forms import indicator
+from ppsm.errors import SolverError
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_lp
 from ppsm.solvers.mip import Indicators, MipResult, MixedIntegerProgram, SolveLimits
@@ -58,7 +60,7 @@ def _proven(
         columns = result.columns[:width] if polished is None else polished
         objective = float(kkt.relaxation.cost @ columns) + kkt.relaxation.offset
         limit = objective - _BETTER * max(1.0, abs(objective))
-        better = solve_mip_with_scip(_below(problem, limit), limits)
+        better = _below(kkt, problem, limit, limits)
         if better.status is Status.INFEASIBLE:
             return replace(
                 result, status=Status.PROVEN_OPTIMAL, columns=columns, objective=objective, bound=limit
@@ -72,20 +74,26 @@ def _proven(
                 bound=None,
                 interrupted=better.interrupted,
             )
-        result = replace(better, bound=None)
+        result = replace(better, columns=better.columns[:width], bound=None)
     return replace(result, status=Status.INCUMBENT, bound=None)
 
 
-def _below(problem: MixedIntegerProgram, limit: float) -> MixedIntegerProgram:
-    """The question, without a cost, whether a point with less than a given cost exists."""
+def _below(kkt: KktSystem, problem: MixedIntegerProgram, limit: float, limits: SolveLimits) -> MipResult:
+    """Look for a point of less cost, in another form where SCIP's LP solver gives up on the first."""
+    try:
+        return solve_mip_with_scip(question(problem, limit), limits)
+    except SolverError:
+        return solve_mip_with_scip(question(indicator(kkt).problem, limit), limits)
+
+
+def question(problem: MixedIntegerProgram, limit: float) -> MixedIntegerProgram:
+    """Whether a point with less than a given cost exists, asked without a cost."""
     linear = problem.linear
-    row = sp.csr_array(linear.cost[None, :])
-    upper = np.array([limit - linear.offset])
     asked = with_rows(
         replace(linear, cost=np.zeros_like(linear.cost), offset=0.0),
-        row,
+        sp.csr_array(linear.cost[None, :]),
         np.array([-np.inf]),
-        upper,
+        np.array([limit - linear.offset]),
         ("better",),
     )
     return replace(problem, linear=asked, start=None)

@@ -45,7 +45,7 @@ def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> Mi
         for variable, value in zip(variables, problem.start, strict=True):
             model.setSolVal(start, variable, value)
         model.addSol(start)
-    model.optimize()
+    _optimize(model)
     status = model.getStatus()
     if status == "inforunbd":
         status = _settle(problem, limits)
@@ -53,6 +53,13 @@ def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> Mi
         raise SolverError(f"SCIP ended with '{status}'.")
     result = _result(model, variables, _STATUS[status], time.perf_counter() - started)
     return replace(result, interrupted=status == "userinterrupt")
+
+
+def _optimize(model: Any) -> None:
+    try:
+        model.optimize()
+    except Exception as error:  # noqa: BLE001 (PySCIPOpt raises nothing more specific)
+        raise SolverError(f"SCIP {model.version()} gave up: {error}") from None
 
 
 def _build(problem: MixedIntegerProgram) -> tuple[Any, list[Any]]:
@@ -113,7 +120,9 @@ def _row(matrix: Any, row: int, variables: list[Any]) -> Any:
 def _set_limits(model: Any, limits: SolveLimits) -> None:
     model.setParam("limits/gap", limits.gap)
     model.setParam("numerics/feastol", 1e-9)
-    model.setParam("numerics/dualfeastol", 1e-9)
+    # SCIP 10 can call a feasible problem with indicators infeasible by its dual reductions (tests/canaries).
+    model.setParam("misc/allowstrongdualreds", False)
+    model.setParam("misc/allowweakdualreds", False)
     model.setParam("parallel/maxnthreads", limits.threads)
     if math.isfinite(limits.seconds):
         model.setParam("limits/time", limits.seconds)
@@ -124,7 +133,7 @@ def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:
     model, _ = _build(problem)
     model.setObjective(0.0)
     _set_limits(model, limits)
-    model.optimize()
+    _optimize(model)
     return {"optimal": "unbounded", "gaplimit": "unbounded"}.get(model.getStatus(), str(model.getStatus()))
 
 
