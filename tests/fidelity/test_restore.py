@@ -7,6 +7,7 @@ import pytest
 from ppsm.errors import InputError, ModelError, SecretExposureError
 from ppsm.fidelity import Bands, Prior, Restorer, SearchLimits, restore
 from ppsm.game.follower import Follower
+from ppsm.privacy import LaplaceMechanism, Sensitive
 from ppsm.program import LinearProgram
 from ppsm.status import Status
 
@@ -169,22 +170,15 @@ def test_time_limit_keeps_the_best_answer() -> None:
     assert result.status.has_answer
 
 
-class Sensitive:
-    values = (1.0,)
-    labels = ("town",)
-
-
-class Release:
-    def __init__(self, values: list[float], labels: tuple[str, ...]) -> None:
-        self.values, self.labels = values, labels
-
-
 def test_a_secret_is_refused_and_a_release_is_read() -> None:
+    secret = Sensitive([13.0], dataset="demand", unit="MWh", labels=["town"])
     with pytest.raises(SecretExposureError, match="release it first"):
-        restore(one_node(), Sensitive())
-    assert restore(one_node(), Release([13.0], ("town",))).parameter.tolist() == [13.0]
+        restore(one_node(), secret)  # type: ignore[arg-type]
+    released = LaplaceMechanism(alpha=0.1).simulate(secret, seed=3)
+    assert restore(one_node(), released).parameter == pytest.approx(released.values)
+    elsewhere = Sensitive([13.0], dataset="demand", unit="MWh", labels=["city"])
     with pytest.raises(InputError, match="same names"):
-        restore(one_node(), Release([13.0], ("city",)))
+        restore(one_node(), LaplaceMechanism(alpha=0.1).simulate(elsewhere, seed=3))
 
 
 @pytest.mark.parametrize(

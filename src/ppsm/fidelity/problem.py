@@ -18,6 +18,7 @@ from ppsm.arrays import INFINITY, FloatArray, frozen_vector
 from ppsm.errors import InputError, SecretExposureError
 from ppsm.fidelity.arrays import ScaledFollower
 from ppsm.fidelity.core import Core
+from ppsm.privacy.sensitive import Sensitive
 
 Norm = Literal["l2", "l1"]
 
@@ -40,8 +41,7 @@ class PublicVector(Protocol):
 
 def public_values(released: PublicVector | ArrayLike, names: tuple[str, ...]) -> FloatArray:
     """The numbers of a released or public vector; a secret is refused before anything is read from it."""
-    kind = type(released)
-    if any(base.__name__ == "Sensitive" for base in kind.__mro__):
+    if isinstance(released, Sensitive):
         raise SecretExposureError(
             "a secret vector was passed to the fidelity phase, which may only see released or public "
             "data; release it first."

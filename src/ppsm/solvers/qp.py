@@ -1,8 +1,8 @@
 """Convex quadratic programs: PIQP first, Clarabel where PIQP gives up.
 
 Both are interior-point methods that are exact to about 1e-9 in well-scaled data. PIQP (proximal, so that
-dependent rows do no harm) is the faster one by far; Clarabel is the second opinion, and in case of doubt
-the judge of infeasibility, because it ends with a certificate.
+dependent rows do no harm) is the faster one by far; Clarabel is the second opinion. Neither is believed when
+it says that a program has no point: the constraints are linear, so HiGHS has the last word on that.
 """
 
 import math
@@ -16,6 +16,8 @@ import piqp
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, SparseMatrix
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import solve_lp
 from ppsm.status import Status
 
 PIQP = f"PIQP {version('piqp')}"
@@ -71,11 +73,33 @@ class QpSolution:
 
 
 def solve_qp(program: QuadraticProgram) -> QpSolution:
-    """Solve a QP; only a program that both solvers fail on ends without a verdict (``NO_INCUMBENT``)."""
+    """Solve a QP; one that both solvers fail on, or disagree with HiGHS about, has no verdict.
+
+    The status is then ``NO_INCUMBENT``.
+    """
     solution = solve_qp_with_piqp(program)
     if solution.status is Status.PROVEN_OPTIMAL:
         return solution
-    return solve_qp_with_clarabel(program)
+    solution = solve_qp_with_clarabel(program)
+    if solution.status is Status.INFEASIBLE and not _has_no_point(program):
+        return _nothing(Status.NO_INCUMBENT, CLARABEL)
+    return solution
+
+
+def _has_no_point(program: QuadraticProgram) -> bool:
+    """Whether HiGHS proves that the constraints have no common point."""
+    rows, columns = program.equality_value.size + program.row_lower.size, program.cost.size
+    feasibility = LinearProgram(
+        cost=np.zeros(columns),
+        matrix=sp.csr_array(sp.vstack([program.equality, program.rows])),
+        row_lower=np.concatenate([program.equality_value, program.row_lower]),
+        row_upper=np.concatenate([program.equality_value, program.row_upper]),
+        column_lower=program.column_lower,
+        column_upper=program.column_upper,
+        row_names=tuple(f"r{k}" for k in range(rows)),
+        column_names=tuple(f"c{k}" for k in range(columns)),
+    )
+    return solve_lp(feasibility).status is Status.INFEASIBLE
 
 
 def _nothing(status: Status, solver: str) -> QpSolution:
