@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs clean help
+.PHONY: run test lint format bench docs case cells clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -30,6 +30,13 @@ bench: $(READY)  ## measure what the documentation claims
 docs: $(READY)   ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+case: $(READY)   ## rebuild the Northeast tables from the published files: make case PUBLISHED=dir
+	@test -n "$(PUBLISHED)" || { echo "error: say where the published files are: make case PUBLISHED=dir"; exit 2; }
+	$(BIN)/python -m ppsm.cases.calibration "$(PUBLISHED)"
+
+cells: $(READY)  ## check the Northeast gas market in all 42 stress cells and under Laplace noise
+	$(BIN)/python -m benchmarks.northeast
 
 clean:           ## remove everything the targets made
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

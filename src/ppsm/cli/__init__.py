@@ -8,9 +8,12 @@ import sys
 
 from ppsm.cli import bilevel, demo
 from ppsm.cli.app import EXIT_INTERRUPTED, app
+from ppsm.cli.case import app as case_app
 from ppsm.errors import PpsmError
 
 __all__ = ["app", "bilevel", "demo", "main"]
+
+app.add_typer(case_app, name="case")
 
 
 def main() -> None:

@@ -1,0 +1,112 @@
+"""What published networks do not say and a case needs: commitment data, bids, shapes, bounds, with sources.
+
+The defaults serve any imported network; :mod:`ppsm.cases.calibration.northeast` states what it changes.
+Sources: [RTS] RTS-GMLC ``SourceData/gen.csv`` (DOE/NREL/Alliance); [NYISO] an 11-zone NYISO model's unit
+figures; [PGLib] PGLib-UC ``ferc/2015-02-01_lw.json`` (CC-BY-4.0); [own] chosen here.
+"""
+
+from dataclasses import dataclass, field
+
+# Hourly winter loads in MW, hours 0 to 23: NYISO day-ahead forecasts of two cold days, and PJM.
+NYISO_2018_01_05_MW = (
+    17750, 17227, 16969, 16934, 17221, 18127, 19811, 21135, 21585, 22199, 22354, 22305,
+    22154, 22087, 22036, 22091, 22629, 23615, 23609, 23196, 22645, 21883, 20876, 19774,
+)  # fmt: skip
+NYISO_2019_01_31_MW = (
+    18089, 17617, 17354, 17302, 17586, 18474, 20105, 21338, 21796, 22009, 22052, 21901,
+    21669, 21523, 21387, 21410, 21836, 22958, 23385, 23093, 22498, 21608, 20360, 19077,
+)  # fmt: skip
+PJM_2015_02_01_MW = (
+    93181, 91117, 90049, 89433, 89346, 90427, 92489, 94917, 97069, 98143, 97678, 96925,
+    96324, 95716, 95190, 95686, 98033, 102505, 103659, 101200, 99209, 96646, 93589, 89110,
+)  # fmt: skip
+
+
+def winter_load_shape() -> tuple[float, ...]:
+    """Return the mean of the three winter days, each relative to its own peak, peak at 1."""
+    days = (NYISO_2018_01_05_MW, NYISO_2019_01_31_MW, PJM_2015_02_01_MW)
+    mean = [sum(day[hour] / max(day) for day in days) / len(days) for hour in range(24)]
+    return tuple(round(value / max(mean), 4) for value in mean)
+
+
+@dataclass(frozen=True)
+class Technology:
+    """Commitment figures of one kind of unit, relative to its size; gas bids come from heat rates instead."""
+
+    min_output: float
+    ramp_per_h: float
+    min_up_h: int
+    min_down_h: int
+    no_load_usd_per_mw_h: float
+    start_usd_per_mw: float
+    bid_usd_per_mwh: tuple[float, ...] = ()
+    heat_rate_mmbtu_per_mwh: tuple[float, float] = (0.0, 0.0)
+    must_run: bool = False
+
+
+TECHNOLOGIES = {
+    # [RTS] gas combined cycle 355 MW: 170/355 MW, 8/4.5 h, 1.17 %/min, warm start, $827/h no-load; its heat
+    # rates 5.97 to 7.85 average 7.06 at full load, spread here over the fleets.
+    "gas combined cycle": Technology(0.48, 0.70, 8, 5, 2.33, 49.7, heat_rate_mmbtu_per_mwh=(6.4, 7.6)),
+    # [RTS] gas combustion turbine 55 MW: 22/55 MW, 2.2/2.2 h, fast ramp, $532/h no-load; 9.71 at full load.
+    "gas single cycle": Technology(0.40, 1.0, 3, 3, 9.67, 79.3, heat_rate_mmbtu_per_mwh=(9.0, 11.0)),
+    # [RTS] coal 350 MW: 140/350 MW, 24/48 h, 1.14 %/min, $785/h no-load, 2.114 $/MMBtu x 9.45, 10.24, 11.09.
+    "coal": Technology(0.40, 0.68, 24, 48, 2.24, 61.1, bid_usd_per_mwh=(19.98, 21.65, 23.44)),
+    # [RTS] oil steam 12 MW: 5/12 MW, 4/2 h, $275/h no-load, 10.349 $/MMBtu x 12.03, 12.08, 12.91.
+    "oil": Technology(0.42, 1.0, 4, 2, 22.9, 37.9, bid_usd_per_mwh=(124.5, 125.0, 133.6)),
+    # [RTS] must-run, 0.81 $/MMBtu x 10; [NYISO] no-load $1500 for about 1000 MW; [PGLib] ramp of large units.
+    # [own] least output 0.9 instead of RTS's 0.99, so that a mild night does not force units off.
+    "nuclear": Technology(0.90, 0.23, 24, 48, 1.5, 0.0, bid_usd_per_mwh=(8.1,), must_run=True),
+    # [own] reservoir hydro without an energy limit: free to move, a token price that orders it first.
+    "hydro": Technology(0.0, 1.0, 0, 0, 0.0, 0.0, bid_usd_per_mwh=(3.0,)),
+    # [PGLib] medians of small units; [own] price between coal and gas.
+    "refuse": Technology(0.48, 1.0, 2, 2, 0.0, 0.0, bid_usd_per_mwh=(25.0,)),
+    # [PGLib] medians of units of 50 to 200 MW, for fuels that a file does not name.
+    "other": Technology(0.55, 0.35, 5, 4, 2.0, 17.0, bid_usd_per_mwh=(66.65,)),
+}
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Every choice by which published networks become a case; the reasons stand beside the defaults."""
+
+    name: str = "imported"
+    title: str = "Imported case"
+    source: str = "imported from MATPOWER and matgas files"
+
+    # Energy of one per-unit flow in the market's period. None: the energy of a day at 14.7 kWh/kg (higher
+    # heating value of pipeline gas, 53 MJ/kg).
+    mwh_per_flow_unit: float | None = None
+    # Share of the fleets' gas that the modelled pipelines carry.
+    gas_share: float = 1.0
+    # Published planning limits that stand for fleets are scaled down by this factor.
+    gas_capacity_factor: float = 1.0
+    # Fleets are clusters of identical units near this size.
+    unit_size_mw: float = 600.0
+    line_rating_factor: float = 1.0
+    # Gas prices ($/MMBtu) that the blocks of a gas bid cover, and the share of a unit in each block.
+    bid_thresholds_usd_per_mmbtu: tuple[float, ...] = (4.6, 5.6, 7.0, 9.5)
+    bid_block_shares: tuple[float, ...] = (0.55, 0.15, 0.15, 0.15)
+    # Each fleet's thresholds and each supplier's prices are shifted by up to so much, so that no two tie.
+    spread: float = 0.03
+    # Blocks of each supplier: prices ($/MMBtu), and the size of a block in per-unit flow. None: the published
+    # receipts times the factor, in equal blocks.
+    supply_prices_usd_per_mmbtu: tuple[float, ...] = (3.0, 3.6, 4.4, 5.6, 7.5, 11.0)
+    supply_block_flow_units: float | None = None
+    supply_factor: float = 1.0
+    # Flow directions are found at the highest stress and the burn that this gas price lets plants have.
+    direction_price_usd_per_mmbtu: float = 5.0
+    # Contracted maximum daily quantity: demand at the highest stress with a margin, in round numbers.
+    mdq_margin: float = 1.25
+    mdq_step_mwh: float = 50.0
+    # Line pack that a delivery's junction can take up: what this pressure rise stores in half of its pipes.
+    pack_swing_bar: float = 0.0
+    load_shape: tuple[float, ...] = field(default_factory=winter_load_shape)
+    power_stress: tuple[float, ...] = (0.0,)
+    gas_stress: tuple[float, ...] = (0.0,)
+
+
+def spread_factor(index: int, spread: float) -> float:
+    """Return a factor in 1 +- spread: multiples of the golden ratio, which never repeat and need no seed."""
+    golden = 0.6180339887498949
+    return 1.0 + spread * (2.0 * ((index * golden) % 1.0) - 1.0)

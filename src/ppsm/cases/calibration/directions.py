@@ -1,0 +1,175 @@
+"""Flow directions of a gas network from one small MILP: least-cost supply with a binary per component.
+
+The gas market takes directions as known. Here they are found at given withdrawals (for a calibrated case
+those of its most stressed cell): each pipe, compressor and regulator may carry gas either way, and the
+tangents of the Weymouth equation and the pressure ratios hold along the way chosen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import highspy
+import linopy
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ppsm.arrays import FloatArray
+from ppsm.cases.schema import Case
+from ppsm.errors import InputError
+
+_TANGENTS = 8
+# A token cost of moving gas makes the cheapest routing, and so the directions, unique.
+_TRANSPORT_USD_PER_MWH_KM = 1e-4
+_STATION_KM = 1.0
+_STILL_MWH = 1e-3
+
+
+def with_flow_directions(case: Case, withdrawal_mwh: FloatArray) -> Case:
+    """Return the case with its components directed as gas flows at the given withdrawals per junction.
+
+    A component that carries nothing there keeps its published orientation.
+    """
+    model = linopy.Model()
+    junctions = pd.Index([row.junction for row in case.junctions], name="junction")
+    psi = model.add_variables(
+        xr.DataArray([row.pressure_min_bar**2 for row in case.junctions], coords=[junctions]),
+        xr.DataArray([row.pressure_max_bar**2 for row in case.junctions], coords=[junctions]),
+        name="squared_pressure",
+    )
+    bids = pd.Index(range(len(case.supplies)), name="bid")
+    supply = model.add_variables(
+        0, xr.DataArray([bid.size_mwh for bid in case.supplies], coords=[bids]), name="supply"
+    )
+    price = xr.DataArray([bid.price_usd_per_mwh for bid in case.supplies], coords=[bids])
+    cost = (price * supply).sum()
+    net_inflow = (supply * _places(bids, junctions, [bid.junction for bid in case.supplies])).sum("bid")
+    reach = float(np.abs(withdrawal_mwh).sum())
+    for kind, rows in _components(case).items():
+        if not rows:
+            continue
+        forward, backward, way = _two_way_flow(model, kind, rows, reach)
+        up, down = ([getattr(row, end) for row in rows] for end in ("from_junction", "to_junction"))
+        names = forward.indexes[kind]
+        incidence = _places(names, junctions, down) - _places(names, junctions, up)
+        net_inflow = net_inflow + ((forward - backward) * incidence).sum(kind)
+        length = [getattr(row, "length_km", _STATION_KM) for row in rows]
+        cost = (
+            cost
+            + (xr.DataArray(length, coords=[names]) * _TRANSPORT_USD_PER_MWH_KM * (forward + backward)).sum()
+        )
+        psi_up, psi_down = _at(psi, up, names), _at(psi, down, names)
+        if kind == "pipe":
+            _add_pipes(model, rows, (forward, backward, way), psi_up - psi_down)
+        else:
+            _add_stations(model, kind, rows, way, (psi_up, psi_down))
+    model.add_constraints(net_inflow == xr.DataArray(withdrawal_mwh, coords=[junctions]), name="balance")
+    model.add_objective(cost)
+    return _directed(case, model, _minimised(model, float(withdrawal_mwh.sum())))
+
+
+def _minimised(model: Any, demand_mwh: float) -> FloatArray:
+    """Return the optimal columns of the model's matrices (HiGHS directly: linopy's own call prints)."""
+    matrices = model.matrices
+    columns = matrices.A.tocsc()
+    problem = highspy.HighsLp()
+    problem.num_row_, problem.num_col_ = columns.shape
+    problem.col_cost_, problem.col_lower_, problem.col_upper_ = matrices.c, matrices.lb, matrices.ub
+    problem.row_lower_ = np.where(matrices.sense == "<", -highspy.kHighsInf, matrices.b)
+    problem.row_upper_ = np.where(matrices.sense == ">", highspy.kHighsInf, matrices.b)
+    problem.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    problem.a_matrix_.start_, problem.a_matrix_.index_ = columns.indptr, columns.indices
+    problem.a_matrix_.value_ = columns.data
+    kinds = highspy.HighsVarType
+    problem.integrality_ = [kinds.kContinuous if kind == "C" else kinds.kInteger for kind in matrices.vtypes]
+    solver = highspy.Highs()
+    solver.silent()
+    solver.setOptionValue("mip_rel_gap", 1e-6)
+    solver.passModel(problem)
+    solver.run()
+    status = solver.getModelStatus()
+    if status != highspy.HighsModelStatus.kOptimal:
+        found = solver.modelStatusToString(status).lower()
+        raise InputError(
+            f"no flow directions serve a demand and burn of {demand_mwh:.0f} MWh ({found}); add supply, or "
+            "lower the demand or the share of the plants' gas."
+        )
+    return np.array(solver.getSolution().col_value)
+
+
+def _components(case: Case) -> dict[str, Sequence[Any]]:
+    return {"pipe": case.pipes, "compressor": case.compressors, "regulator": case.regulators}
+
+
+def _places(names: pd.Index, junctions: pd.Index, places: Sequence[str]) -> xr.DataArray:
+    matrix = np.zeros((len(names), len(junctions)))
+    matrix[np.arange(len(names)), junctions.get_indexer(pd.Index(places))] = 1.0
+    return xr.DataArray(matrix, coords=[names, junctions])
+
+
+def _at(psi: Any, places: Sequence[str], names: pd.Index) -> Any:
+    return (1.0 * psi.sel(junction=xr.DataArray(list(places), coords=[names]))).drop_vars("junction")
+
+
+def _two_way_flow(model: Any, kind: str, rows: Sequence[Any], reach: float) -> tuple[Any, Any, Any]:
+    """Add forward and backward flow and the binary that picks one of them (1 is forward)."""
+    names = pd.Index([getattr(row, kind) for row in rows], name=kind)
+    most = xr.DataArray([min(getattr(row, "capacity_mwh", np.inf), reach) for row in rows], coords=[names])
+    forward = model.add_variables(0, most, name=f"{kind}_forward")
+    backward = model.add_variables(0, most, name=f"{kind}_backward")
+    way = model.add_variables(coords=[names], binary=True, name=f"{kind}_way")
+    model.add_constraints(forward - most * way <= 0, name=f"{kind}_forward_only")
+    model.add_constraints(backward + most * way <= most, name=f"{kind}_backward_only")
+    return forward, backward, way
+
+
+def _spread(model: Any) -> float:
+    psi = model.variables["squared_pressure"]
+    return float(psi.upper.max() - psi.lower.min())
+
+
+def _add_pipes(model: Any, rows: Sequence[Any], flows: tuple[Any, Any, Any], drop: Any) -> None:
+    """Add the tangents of the Weymouth equation along the way chosen, relaxed along the other."""
+    forward, backward, way = flows
+    names = forward.indexes["pipe"]
+    spread = _spread(model)
+    model.add_constraints(drop - spread * way >= -spread, name="pipe_falls_forward")
+    model.add_constraints(drop - spread * way <= 0, name="pipe_falls_backward")
+    constant = np.array([row.weymouth_mwh_per_bar for row in rows])
+    for number in range(1, _TANGENTS):
+        at = constant * np.sqrt(spread) * (number / (_TANGENTS - 1)) ** 2
+        slope = xr.DataArray(constant**2 / (2 * at), coords=[names])
+        half = xr.DataArray(at / 2, coords=[names])
+        slack = slope * spread
+        model.add_constraints(forward - slope * drop + slack * way <= half + slack, name=f"tangent_{number}")
+        model.add_constraints(backward + slope * drop - slack * way <= half, name=f"tangent_back_{number}")
+
+
+def _add_stations(model: Any, kind: str, rows: Sequence[Any], way: Any, ends: tuple[Any, Any]) -> None:
+    """Add the pressure ratios along the way chosen, relaxed along the other."""
+    up, down = ends
+    names = way.indexes[kind]
+    least = xr.DataArray([row.ratio_min**2 for row in rows], coords=[names])
+    most = xr.DataArray([row.ratio_max**2 for row in rows], coords=[names])
+    # the largest that either side of a ratio can exceed the other by, whatever the way
+    slack = float(model.variables["squared_pressure"].upper.max()) * max(1.0, float(most.max()))
+    model.add_constraints(down - most * up + slack * way <= slack, name=f"{kind}_most")
+    model.add_constraints(least * up - down + slack * way <= slack, name=f"{kind}_least")
+    model.add_constraints(up - most * down - slack * way <= 0, name=f"{kind}_most_back")
+    model.add_constraints(least * down - up - slack * way <= 0, name=f"{kind}_least_back")
+
+
+def _directed(case: Case, model: Any, solution: FloatArray) -> Case:
+    value = pd.Series(solution, index=model.matrices.vlabels)
+    tables: dict[str, Any] = {}
+    for kind, rows in _components(case).items():
+        if not rows:
+            continue
+        forward, backward = (model.variables[f"{kind}_{way}"].labels for way in ("forward", "backward"))
+        net = value[forward.to_numpy()].to_numpy() - value[backward.to_numpy()].to_numpy()
+        tables[f"{kind}s"] = tuple(
+            replace(row, flow_direction="reverse" if flow < -_STILL_MWH else "forward")
+            for row, flow in zip(rows, net, strict=True)
+        )
+    return replace(case, **tables)

@@ -1,0 +1,160 @@
+"""CSV tables with typed, bounded columns: a row is a frozen dataclass whose fields say what they accept.
+
+A column's unit is part of its name (``load_mw``), so a table in other units does not load by mistake.
+"""
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from ppsm.errors import FileFormatError
+
+T = TypeVar("T")
+
+# Row 1 of a table is its header, so that the first entry is found in row 2.
+FIRST_ROW = 2
+_LONGEST_TEXT = 200
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one column accepts: the kind of value, its limits and what a blank means."""
+
+    kind: str
+    least: float = -math.inf
+    most: float = math.inf
+    blank: Any = None
+    choices: tuple[str, ...] = ()
+
+
+def key() -> Any:
+    """Return a dataclass field for an id: any short text that is not empty."""
+    return field(metadata={"column": Column("id")})
+
+
+def text(choices: tuple[str, ...] = ()) -> Any:
+    """Return a dataclass field for a text, or for one word out of several."""
+    return field(metadata={"column": Column("text", choices=choices)})
+
+
+def number(least: float, most: float, *, blank: float | None = None) -> Any:
+    """Return a dataclass field for a number in a range; outside of it a value is absurd, not just unusual."""
+    return field(metadata={"column": Column("number", least, most, blank)})
+
+
+def whole(least: float, most: float) -> Any:
+    """Return a dataclass field for a whole number in a range."""
+    return field(metadata={"column": Column("whole", least, most)})
+
+
+def fail(file: str, index: int, problem: str) -> NoReturn:
+    """Raise the error for entry ``index`` (from 0) of a table, naming its row in the file."""
+    raise FileFormatError(f"{file}, row {index + FIRST_ROW}: {problem}")
+
+
+def columns_of(kind: type) -> dict[str, Column]:
+    """Return the columns of a table of ``kind`` by name, in order."""
+    return {entry.name: entry.metadata["column"] for entry in fields(kind)}
+
+
+def read_table(path: Path, kind: type[T]) -> tuple[T, ...]:
+    """Read a CSV file as rows of ``kind``, or say which row cannot be used and why."""
+    file = path.name
+    lines = _lines(path)
+    columns = columns_of(kind)
+    if not lines:
+        raise FileFormatError(f"{file} is empty; expected a header with {', '.join(columns)}.")
+    header = [name.strip() for name in lines[0]]
+    _check_header(file, header, columns)
+    rows = []
+    for index, cells in enumerate(lines[1:]):
+        if len(cells) != len(header):
+            fail(file, index, f"there are {len(cells)} cells under {len(header)} headings; complete the row.")
+        named = dict(zip(header, cells, strict=True))
+        values = {name: _value(file, index, name, columns[name], named[name]) for name in columns}
+        rows.append(kind(**values))
+    return tuple(rows)
+
+
+def _lines(path: Path) -> list[list[str]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            lines = list(csv.reader(stream, strict=True))
+    except FileNotFoundError:
+        raise FileFormatError(
+            f"{path.name} is missing in {path.parent}; every case needs this table."
+        ) from None
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror or error}; check the file.") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FileFormatError(f"{path.name} is not a CSV table in UTF-8 ({error}); save it as one.") from None
+    while lines and not any(cell.strip() for cell in lines[-1]):
+        lines.pop()
+    return lines
+
+
+def _check_header(file: str, header: Sequence[str], columns: dict[str, Column]) -> None:
+    for position, name in enumerate(header):
+        if name in header[:position]:
+            raise FileFormatError(f"{file}: the column '{name}' occurs twice; remove one of the two.")
+        if name not in columns:
+            stem = name.split("_")[0]
+            close = next((column for column in columns if column.split("_")[0] == stem), None)
+            if close is None or close in header:
+                remedy = f"expected {', '.join(columns)}"
+            else:
+                remedy = f"expected '{close}', convert the values to that unit and rename the column"
+            raise FileFormatError(f"{file}: the column '{name}' is unknown; {remedy}.")
+    for name in columns:
+        if name not in header:
+            raise FileFormatError(f"{file}: the column '{name}' is missing; add it.")
+
+
+def _value(file: str, index: int, name: str, column: Column, cell: str) -> Any:
+    cell = cell.strip()
+    if column.kind in {"id", "text"}:
+        if not cell and column.kind == "id":
+            fail(file, index, f"{name} is empty; every row needs one.")
+        if len(cell) > _LONGEST_TEXT or not cell.isprintable():
+            fail(file, index, f"{name} is longer than {_LONGEST_TEXT} characters or unprintable; shorten it.")
+        if column.choices and cell not in column.choices:
+            fail(file, index, f"{name} is '{cell}'; expected one of {', '.join(column.choices)}.")
+        return cell
+    if not cell and column.blank is not None:
+        return column.blank
+    try:
+        value = float(cell)
+    except ValueError:
+        fail(file, index, f"{name} is '{cell}'; expected a number.")
+    if not math.isfinite(value):
+        fail(file, index, f"{name} is {cell}; expected a finite number.")
+    if not column.least <= value <= column.most:
+        fail(
+            file, index, f"{name} is {cell}; expected {column.least:g} to {column.most:g}, correct the value."
+        )
+    if column.kind == "whole":
+        if value != int(value):
+            fail(file, index, f"{name} is {cell}; expected a whole number.")
+        return int(value)
+    return value
+
+
+def write_table(path: Path, kind: type[T], rows: Sequence[T]) -> None:
+    """Write rows as a CSV file that :func:`read_table` reads back to the same values."""
+    columns = columns_of(kind)
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([_written(getattr(row, name), column) for name, column in columns.items()])
+
+
+def _written(value: Any, column: Column) -> str:
+    if isinstance(value, float):
+        if column.blank is not None and value == column.blank and math.isinf(value):
+            return ""
+        return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return str(value)

@@ -1,0 +1,118 @@
+"""``ppsm case``: show and check cases, and import published networks as cases."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ppsm.cases.schema import load_case, save_case
+from ppsm.cases.summary import remarks, summary
+from ppsm.errors import InputError
+
+app = typer.Typer(help="Show, check and import cases.", no_args_is_help=True)
+
+CaseArgument = Annotated[str, typer.Argument(help="name of a built-in case, or a case directory")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+@app.command()
+def show(case: CaseArgument, as_json: JsonOption = False) -> None:
+    """Show what a case is made of."""
+    figures = summary(load_case(case))
+    if as_json:
+        typer.echo(json.dumps(figures, indent=2))
+        return
+    console = Console()
+    name, title, source = (escape(figures[key]) for key in ("name", "title", "source"))
+    console.print(f"[bold]{name}[/bold]: {title}\n[dim]{source}[/dim]")
+    for part in ("power", "gas"):
+        console.print(_figures_table(part, figures[part]))
+    console.print(_fuels_table(figures["power"]["fleets_by_fuel"]))
+    for part in ("power", "gas"):
+        levels = ", ".join(f"+{value:.0%}" for value in figures["stress"][part])
+        console.print(f"{part} stress: {levels}")
+    for remark in figures["remarks"]:
+        console.print(f"note: {escape(remark)}")
+
+
+def _figures_table(title: str, figures: dict[str, Any]) -> Table:
+    table = Table(title=title, show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            continue
+        text = " to ".join(f"{part:,g}" for part in value) if isinstance(value, list) else f"{value:,}"
+        table.add_row(name.replace("_", " "), text)
+    return table
+
+
+def _fuels_table(fuels: dict[str, dict[str, float]]) -> Table:
+    table = Table("fuel", title="fleets")
+    for heading in ("fleets", "units", "capacity MW"):
+        table.add_column(heading, justify="right")
+    for fuel, entry in fuels.items():
+        table.add_row(fuel, f"{entry['fleets']:g}", f"{entry['units']:g}", f"{entry['capacity_mw']:,.1f}")
+    return table
+
+
+@app.command()
+def check(case: CaseArgument, as_json: JsonOption = False) -> None:
+    """Check a case: exit code 0 when it can be used, 2 with one sentence when it cannot."""
+    try:
+        loaded = load_case(case)
+    except InputError as error:
+        if not as_json:
+            raise
+        typer.echo(json.dumps({"case": case, "valid": False, "error": str(error)}, indent=2))
+        raise typer.Exit(error.exit_code) from None
+    notes = remarks(loaded)
+    if as_json:
+        typer.echo(json.dumps({"case": loaded.name, "valid": True, "remarks": notes}, indent=2))
+        return
+    typer.echo(f"The case '{loaded.name}' is valid.")
+    for note in notes:
+        typer.echo(f"note: {note}")
+
+
+@app.command("import")
+def import_(
+    power: Annotated[Path, typer.Option(help="power network, MATPOWER .m")],
+    gas: Annotated[Path, typer.Option(help="gas network, matgas .m")],
+    link: Annotated[Path, typer.Option(help="which generator burns where, .json")],
+    out: Annotated[Path, typer.Option(help="new case directory")],
+    name: Annotated[str, typer.Option(help="name of the case")] = "imported",
+    gas_share: Annotated[
+        float, typer.Option(help="share of the plants' gas that this network carries")
+    ] = 1.0,
+    supply_factor: Annotated[float, typer.Option(help="scale of the published receipts")] = 1.0,
+) -> None:
+    """Make a case of published networks; bids and unit data are defaults to edit in the tables."""
+    # the calibration needs the modelling libraries, which the other commands do without
+    from ppsm.cases.calibration.assumptions import Assumptions
+    from ppsm.cases.calibration.build import build_case
+    from ppsm.cases.links import read_links
+    from ppsm.cases.matgas import read_matgas
+    from ppsm.cases.matpower import read_matpower
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} exists and is not an empty directory; give another path to --out.")
+    if not 0 <= gas_share <= 1:
+        raise InputError(f"--gas-share is {gas_share:g}; expected a share from 0 to 1.")
+    if not 0 < supply_factor < 1e6:
+        raise InputError(f"--supply-factor is {supply_factor:g}; expected a positive factor.")
+    assumptions = Assumptions(
+        name=name,
+        title=f"{power.name} with {gas.name}",
+        source=f"imported from {power.name}, {gas.name} and {link.name}",
+        gas_share=gas_share,
+        supply_factor=supply_factor,
+    )
+    case = build_case(read_matpower(power), read_matgas(gas), read_links(link), assumptions)
+    save_case(case, out)
+    load_case(out)  # what was written must be readable, or the writer is wrong
+    typer.echo(f"wrote the case '{case.name}' to {out}")

@@ -1,0 +1,1 @@
+"""Markets built from cases: readable linopy models whose matrices are taken once."""

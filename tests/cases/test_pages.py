@@ -1,0 +1,23 @@
+"""The snippets of the documentation pages about cases run and print what they say."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("page", ["northeast.md", "cases.md"])
+def test_snippets(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    snippets = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert snippets
+    for snippet in snippets:
+        promised = re.findall(r"print\(.*\)  # (.*)", snippet)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(snippet, page, "exec"), {})  # noqa: S102 - the page is ours
+        assert printed.getvalue().splitlines() == promised
