@@ -11,7 +11,8 @@
     └── PrivacyError             exit code 4   a release is refused
         ├── SecretExposureError                something tried to look at a secret
         ├── BudgetExceededError                the privacy budget does not cover the release
-        └── LedgerError                        the ledger cannot be trusted or written
+        ├── LedgerError                        the ledger cannot be trusted or written
+        └── AuditFailedError     exit code 5   a mechanism leaks more than it claims
 
 A message is one sentence for a person: what was found, what was expected, what to do.
 The command line prints it after ``error:`` and leaves with the class's ``exit_code``.
@@ -66,3 +67,9 @@ class BudgetExceededError(PrivacyError):
 
 class LedgerError(PrivacyError):
     """The privacy ledger is missing, damaged, locked or cannot be written."""
+
+
+class AuditFailedError(PrivacyError):
+    """An audit found a mechanism to leak more than it claims, or its noise to be other than it says."""
+
+    exit_code = 5

@@ -1,17 +1,17 @@
 """The command line: ``ppsm COMMAND``, one module per command group.
 
 Exit codes: 0 done; 1 no answer (infeasible, unbounded, none found in time); 2 unusable input; 3 a solver
-failed; 4 a release was refused; 130 interrupted.
+failed; 4 a release was refused; 5 an audit failed; 130 interrupted.
 """
 
 import sys
 
-from ppsm.cli import bilevel, demo
+from ppsm.cli import audit, bilevel, demo, ledger
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.case import app as case_app
 from ppsm.errors import PpsmError
 
-__all__ = ["app", "bilevel", "demo", "main"]
+__all__ = ["app", "audit", "bilevel", "demo", "ledger", "main"]
 
 app.add_typer(case_app, name="case")
 

@@ -1,1 +1,28 @@
-"""Everything that touches the secret."""
+"""Everything that touches the secret: its type, the noise, the budget and the audit."""
+
+from ppsm.privacy.accountant import Accountant, Balance, price
+from ppsm.privacy.audit import AuditReport, audit_laplace, audit_mechanism
+from ppsm.privacy.laplace import LaplaceMechanism
+from ppsm.privacy.ledger import Ledger, Verification
+from ppsm.privacy.record import Adjacency, NoiseSource, ReleaseRecord
+from ppsm.privacy.released import Receipt, Released, require_released
+from ppsm.privacy.sensitive import Sensitive
+
+__all__ = [
+    "Accountant",
+    "Adjacency",
+    "AuditReport",
+    "Balance",
+    "LaplaceMechanism",
+    "Ledger",
+    "NoiseSource",
+    "Receipt",
+    "ReleaseRecord",
+    "Released",
+    "Sensitive",
+    "Verification",
+    "audit_laplace",
+    "audit_mechanism",
+    "price",
+    "require_released",
+]

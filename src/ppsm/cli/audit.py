@@ -1,0 +1,98 @@
+"""``ppsm audit``: look for evidence that a mechanism leaks more than it claims."""
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress as ProgressBar
+from rich.table import Table
+
+from ppsm.cli.app import app
+from ppsm.errors import InputError
+from ppsm.privacy.audit import DEFAULT_CONFIDENCE, AuditReport, Mechanism, Progress, audit_laplace
+from ppsm.privacy.laplace import LaplaceMechanism
+
+
+@app.command()
+def audit(
+    alpha: Annotated[float, typer.Option(help="The distance within which one entry is to be hidden.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy loss that is claimed.")] = 1.0,
+    samples: Annotated[int, typer.Option(help="Runs on each of two neighbouring inputs.")] = 100_000,
+    mechanism: Annotated[
+        str, typer.Option(help="'laplace', or 'package.module:function' that adds noise to a vector.")
+    ] = "laplace",
+    dimension: Annotated[int, typer.Option(help="Entries per vector.")] = 2,
+    confidence: Annotated[
+        float, typer.Option(help="An honest mechanism passes with at least this probability.")
+    ] = DEFAULT_CONFIDENCE,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Audit additive Laplace noise. Exit codes: 0 passed, 2 bad input, 5 failed."""
+    chosen = (
+        LaplaceMechanism(alpha=alpha, epsilon=epsilon) if mechanism == "laplace" else _imported(mechanism)
+    )
+    with _progress(2 * samples) as progress:
+        report = audit_laplace(
+            chosen,
+            alpha=alpha,
+            epsilon=epsilon,
+            samples=samples,
+            dimension=dimension,
+            confidence=confidence,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(json.dumps({"mechanism": mechanism, "alpha": alpha, **report.to_dict()}, indent=1))
+    else:
+        _show(report)
+    report.raise_if_failed()
+
+
+def _imported(path: str) -> Mechanism:
+    """Return the function that ``package.module:function`` names."""
+    module, _, name = path.partition(":")
+    try:
+        function: Mechanism = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"The mechanism '{path}' cannot be imported ({error}), expected 'laplace' or "
+            "'package.module:function': check the spelling and PYTHONPATH."
+        ) from None
+    return function
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Progress | None]:
+    """Show a progress bar on a terminal and nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with ProgressBar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("running the mechanism", total=total)
+        yield lambda runs: bar.advance(task, runs)
+
+
+def _show(report: AuditReport) -> None:
+    console = Console()
+    bounds = Table(
+        "events", "statistic", "likelier", "rarer", "epsilon is at least", title="Evidence on epsilon"
+    )
+    for bound in report.families:
+        counts = str(bound.likelier), str(bound.rarer)
+        bounds.add_row(bound.family, bound.statistic, *counts, f"{bound.epsilon_lower_bound:.4f}")
+    console.print(bounds)
+    checks = Table("check", "p-value", "fails below", "result", title="Is the noise what it claims to be?")
+    for check in report.noise_checks:
+        result = "ok" if check.passes else f"FAILED: {check.meaning}"
+        checks.add_row(check.name, f"{check.p_value:.2g}", f"{check.threshold:.2g}", result)
+    console.print(checks)
+    console.print(
+        f"{'Passed' if report.passes else 'FAILED'}: epsilon >= {report.epsilon_lower_bound:.4f} shown, "
+        f"{report.claimed_epsilon:g} claimed; {report.samples} runs per input, confidence "
+        f"{report.confidence:g}."
+    )

@@ -1,0 +1,236 @@
+"""Audits: run a mechanism on neighbouring inputs and look for evidence against its claim.
+
+An audit can disprove privacy, never prove it: a passed audit says that this many runs on this pair of inputs
+show no larger loss at the stated confidence. An honest mechanism fails with a probability of at most ``1 -
+confidence``, over all checks together; see :mod:`ppsm.privacy.events` for why choosing events on the data
+does not spoil that.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray
+from ppsm.errors import AuditFailedError, InputError
+from ppsm.privacy.events import FamilyBound, lower_bounds
+from ppsm.privacy.laplace import LaplaceMechanism
+from ppsm.privacy.noise_checks import FINEST_RESOLUTION, NoiseCheck, check_noise
+from ppsm.privacy.record import integer, positive_number
+
+Mechanism = Callable[[FloatArray], ArrayLike]
+Progress = Callable[[int], None]
+
+LEAST_SAMPLES = 200
+DEFAULT_CONFIDENCE = 0.999
+_ROWS_AT_ONCE = 500
+# Outputs that are no numbers are outcomes like any other: they go where no honest number is.
+_NOT_A_NUMBER, _INFINITE = 1e150, 1e149
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditReport:
+    """What an audit found.
+
+    Attributes
+    ----------
+    claimed_epsilon
+        The loss that the mechanism claims not to exceed between the two inputs.
+    epsilon_lower_bound
+        The true loss is at least this, at the stated confidence.
+    confidence
+        An honest mechanism passes with at least this probability.
+    samples
+        Runs on each of the two inputs.
+    families
+        The bound from each family of events.
+    noise_checks
+        Checks of additive noise; empty where the mechanism does not claim any.
+    """
+
+    claimed_epsilon: float
+    epsilon_lower_bound: float
+    confidence: float
+    samples: int
+    families: tuple[FamilyBound, ...]
+    noise_checks: tuple[NoiseCheck, ...] = ()
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing speaks against the claim."""
+        return self.epsilon_lower_bound <= self.claimed_epsilon and all(
+            check.passes for check in self.noise_checks
+        )
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """One clause per piece of evidence against the claim."""
+        found = []
+        if self.epsilon_lower_bound > self.claimed_epsilon:
+            found.append(
+                f"epsilon is at least {self.epsilon_lower_bound:.4g} where {self.claimed_epsilon:.4g} is "
+                "claimed"
+            )
+        failed = [check for check in self.noise_checks if not check.passes]
+        return (*found, *(f"noise check '{check.name}': {check.meaning}" for check in failed))
+
+    def raise_if_failed(self) -> None:
+        """Raise :class:`AuditFailedError` with the findings, if there are any."""
+        if not self.passes:
+            raise AuditFailedError(
+                f"The mechanism failed its audit ({'; '.join(self.findings)}): do not release with it."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain JSON types."""
+        return {
+            "claimed_epsilon": self.claimed_epsilon,
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "confidence": self.confidence,
+            "passes": self.passes,
+            "samples": self.samples,
+            "findings": list(self.findings),
+            "families": [vars(bound) for bound in self.families],
+            "noise_checks": [{**vars(check), "passes": check.passes} for check in self.noise_checks],
+        }
+
+
+def audit_mechanism(
+    mechanism: Mechanism,
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    claimed_epsilon: float,
+    samples: int,
+    confidence: float = DEFAULT_CONFIDENCE,
+    batched: bool = False,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Audit any callable mechanism on a pair of neighbouring inputs.
+
+    Parameters
+    ----------
+    mechanism
+        Takes an input vector and returns an output vector of fixed length, with fresh randomness on each
+        call. Whole protocols qualify. Inputs are public test data, never a secret.
+    first, second
+        The neighbouring inputs.
+    claimed_epsilon
+        The loss that the mechanism claims not to exceed between them.
+    samples
+        Runs on each input; half choose the events, half measure them.
+    confidence
+        The probability with which an honest mechanism must pass.
+    batched
+        Whether the mechanism takes a matrix of inputs and returns a matrix of outputs, one run per row.
+    progress
+        Called with the number of runs finished since the last call.
+    """
+    epsilon = positive_number(claimed_epsilon, "claimed_epsilon")
+    failure = 1.0 - _checked(samples, confidence)
+    outputs = [_collect(mechanism, each, samples, batched, progress) for each in (first, second)]
+    if outputs[0].shape != outputs[1].shape:
+        raise InputError(
+            f"The mechanism returned {outputs[0].shape[1]} numbers on one input and {outputs[1].shape[1]} on "
+            "the other, expected as many: pad the output to a fixed length."
+        )
+    families = lower_bounds(outputs[0], outputs[1], failure)
+    return _report(epsilon, confidence, samples, families, ())
+
+
+def audit_laplace(
+    mechanism: Mechanism | LaplaceMechanism,
+    *,
+    alpha: float,
+    epsilon: float,
+    samples: int,
+    dimension: int = 2,
+    confidence: float = DEFAULT_CONFIDENCE,
+    batched: bool = False,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Audit a mechanism that claims independent Laplace noise of scale ``alpha / epsilon`` on each entry.
+
+    The inputs are zero everywhere, and the same with one entry at ``alpha``: for additive noise every pair of
+    adjacent inputs is alike, and this one sets zero, where floats are densest, against a rounder number. Half
+    of the allowed failure probability goes to the bounds on epsilon, half to the checks of the noise. The
+    other parameters are those of :func:`audit_mechanism`.
+    """
+    alpha, epsilon = positive_number(alpha, "alpha"), positive_number(epsilon, "epsilon")
+    if integer(dimension, "dimension") < 1:
+        raise InputError(f"dimension is {dimension}, expected at least one: pass a larger one.")
+    if isinstance(mechanism, LaplaceMechanism):
+        mechanism, batched = mechanism.perturb_public, True
+    failure = (1.0 - _checked(samples, confidence)) / 2.0
+    inputs = np.zeros((2, dimension))
+    inputs[1, 0] = alpha
+    outputs = [_collect(mechanism, each, samples, batched, progress) for each in inputs]
+    for each in outputs:
+        if each.shape[1] != dimension:
+            raise InputError(
+                f"The mechanism returned {each.shape[1]} numbers for {dimension}, expected noise on every "
+                "entry: use audit_mechanism() for mechanisms of another shape."
+            )
+    families = lower_bounds(outputs[0], outputs[1], failure)
+    noise = [(each - point) / (alpha / epsilon) for each, point in zip(outputs, inputs, strict=True)]
+    # Noise cannot be told apart more finely than the floats that carry it.
+    spacing = 4.0 * float(np.spacing(np.abs(outputs).max())) / (alpha / epsilon)
+    checks = check_noise(noise[0], noise[1], failure, max(FINEST_RESOLUTION, spacing))
+    return _report(epsilon, confidence, samples, families, checks)
+
+
+def _report(
+    epsilon: float,
+    confidence: float,
+    samples: int,
+    families: tuple[FamilyBound, ...],
+    noise_checks: tuple[NoiseCheck, ...],
+) -> AuditReport:
+    return AuditReport(
+        claimed_epsilon=epsilon,
+        epsilon_lower_bound=max(bound.epsilon_lower_bound for bound in families),
+        confidence=confidence,
+        samples=samples,
+        families=families,
+        noise_checks=noise_checks,
+    )
+
+
+def _checked(samples: int, confidence: float) -> float:
+    if integer(samples, "samples") < LEAST_SAMPLES:
+        raise InputError(f"samples is {samples}, expected at least {LEAST_SAMPLES}: ask for more runs.")
+    if not 0.5 <= confidence < 1.0:
+        raise InputError(f"confidence is {confidence}, expected 0.5 or more and below 1: pass 0.999, say.")
+    return confidence
+
+
+def _collect(
+    mechanism: Mechanism, point: ArrayLike, samples: int, batched: bool, progress: Progress | None
+) -> FloatArray:
+    """Run the mechanism many times on one input and return one output per row."""
+    vector = np.atleast_1d(np.asarray(point, dtype=np.float64))
+    blocks: list[FloatArray] = []
+    for start in range(0, samples, _ROWS_AT_ONCE):
+        rows = min(_ROWS_AT_ONCE, samples - start)
+        if batched:
+            block = np.asarray(mechanism(np.tile(vector, (rows, 1))), dtype=np.float64)
+        else:
+            block = _stacked([np.asarray(mechanism(vector.copy()), dtype=np.float64) for _ in range(rows)])
+        if block.ndim != 2 or len(block) != rows or (blocks and block.shape[1] != blocks[0].shape[1]):
+            raise InputError(
+                f"The mechanism returned outputs of shape {block.shape} for {rows} runs, expected one vector "
+                "of fixed length per run: pad or flatten the output."
+            )
+        blocks.append(block)
+        if progress is not None:
+            progress(rows)
+    return np.nan_to_num(np.concatenate(blocks), nan=_NOT_A_NUMBER, posinf=_INFINITE, neginf=-_INFINITE)
+
+
+def _stacked(outputs: list[FloatArray]) -> FloatArray:
+    flat = [output.ravel() for output in outputs]
+    if len({len(output) for output in flat}) != 1:
+        raise InputError("The mechanism's outputs differ in length, expected a fixed one: pad the output.")
+    return np.stack(flat)

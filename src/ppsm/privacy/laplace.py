@@ -1,0 +1,183 @@
+"""The Laplace mechanism for alpha-indistinguishability (step 1 of the protocol).
+
+Two data sets are adjacent when one entry differs by at most ``alpha``, so they are at most ``alpha`` apart in
+the L1 norm. Independent Laplace noise of scale ``alpha / epsilon`` on every entry then bounds the log-ratio
+of output probabilities by ``epsilon`` [CABP13]_ [DMNS06]_. Nothing is said about larger movements except that
+the bound grows in proportion.
+
+References
+----------
+.. [CABP13] K. Chatzikokolakis, M. Andres, N. Bordenabe, C. Palamidessi, Broadening the scope of differential
+   privacy using metrics, PETS 2013.
+.. [DMNS06] C. Dwork, F. McSherry, K. Nissim, A. Smith, Calibrating noise to sensitivity in private data
+   analysis, TCC 2006.
+"""
+
+import math
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import quad
+from scipy.special import erfcx
+
+from ppsm.arrays import FloatArray
+from ppsm.errors import InputError, PrivacyError
+from ppsm.privacy.accountant import price
+from ppsm.privacy.ledger import Ledger, now
+from ppsm.privacy.noise import ExactLaplace, scale_for
+from ppsm.privacy.record import NoiseSource, ReleaseRecord, integer, positive_number
+from ppsm.privacy.released import Released
+from ppsm.privacy.sensitive import Sensitive, apply_sealed, refusal_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceMechanism:
+    """Independent Laplace noise on every entry; frozen, so that noise and claim cannot drift apart.
+
+    Parameters
+    ----------
+    alpha
+        The distance within which one entry is hidden, in the unit of the data.
+    epsilon
+        The privacy loss allowed between adjacent data sets.
+
+    Attributes
+    ----------
+    scale
+        The scale of the noise: ``alpha / epsilon``, moved up where the quotient of floats falls short of it.
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    alpha: float
+    epsilon: float = 1.0
+    scale: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        store = object.__setattr__
+        store(self, "alpha", positive_number(self.alpha, "alpha"))
+        store(self, "epsilon", positive_number(self.epsilon, "epsilon"))
+        store(self, "scale", scale_for(self.alpha, self.epsilon))
+
+    def release(self, secret: Sensitive, *, ledger: Ledger, purpose: str) -> Released:
+        """Charge the ledger, then add secure noise to a secret: the only way to a private release.
+
+        Parameters
+        ----------
+        secret
+            The data; its data set is the one that is charged.
+        ledger
+            Where the budget is kept. It is charged, on disk, before any noise is drawn.
+        purpose
+            One line on why. It travels with the values and must not speak of them.
+        """
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
+        draft = self._draft(secret, purpose, seed=None)
+        if not isinstance(ledger, Ledger):
+            raise InputError(
+                f"The ledger is of type {type(ledger).__name__}, expected Ledger: open one with Ledger(path)."
+            )
+        if price(draft, self.alpha) > Decimal(repr(self.epsilon)):
+            raise PrivacyError(
+                f"The sampler's privacy map says {price(draft, self.alpha)} where epsilon = {self.epsilon} "
+                "is claimed: install the version of OpenDP that ppsm pins; nothing was charged or released."
+            )
+        noise = ExactLaplace(size=secret.dimension, scale=self.scale)
+        receipt = ledger.spend(draft)
+        values = apply_sealed(secret, noise.add_to)
+        return Released(values=values, labels=secret.labels, record=receipt.record, receipt=receipt)
+
+    def simulate(self, secret: Sensitive, *, seed: int, purpose: str = "simulation") -> Released:
+        """Add reproducible noise for research; the result is stamped ``private=False``.
+
+        Whoever knows the seed can subtract the noise, and so the result must stay where the secret may be. No
+        ledger is charged because no budget would cover it.
+        """
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
+        seed = integer(seed, "seed")
+        if seed < 0:
+            raise InputError(f"seed is {seed}, expected zero or more: pass such an integer.")
+        record = self._draft(secret, purpose, seed=seed)
+        generator = np.random.default_rng(seed)
+        values = apply_sealed(
+            secret, lambda array: array + generator.laplace(scale=self.scale, size=array.shape)
+        )
+        return Released(values=values, labels=secret.labels, record=record, receipt=None)
+
+    def perturb_public(self, values: ArrayLike) -> FloatArray:
+        """Add secure noise to public values, as audits need; this is no release and charges nothing.
+
+        The noise comes from the same code as that of :meth:`release`.
+        """
+        array = np.asarray(values, dtype=np.float64)
+        noise = ExactLaplace(size=array.size, scale=self.scale)
+        return noise.add_to(array.ravel()).reshape(array.shape)
+
+    def _draft(self, secret: Sensitive, purpose: str, seed: int | None) -> ReleaseRecord:
+        return ReleaseRecord(
+            mechanism=self.name,
+            alpha=self.alpha,
+            epsilon=self.epsilon,
+            scale=self.scale,
+            unit=secret.unit,
+            dimension=secret.dimension,
+            dataset=secret.dataset,
+            purpose=purpose,
+            source=NoiseSource.SECURE if seed is None else NoiseSource.SEEDED,
+            time=now(),
+            seed=seed,
+        )
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on one entry, ``2 scale**2``."""
+        return 2.0 * self.scale**2
+
+    def quantile(self, probability: float) -> float:
+        """Return the value that the noise on one entry stays below with the given probability."""
+        _inside_unit_interval(probability)
+        if probability < 0.5:
+            return self.scale * math.log(2.0 * probability)
+        return -self.scale * math.log(2.0 * (1.0 - probability))
+
+    def error_within(self, probability: float) -> float:
+        """Return the size that the error of one entry does not exceed with the given probability."""
+        _inside_unit_interval(probability)
+        return -self.scale * math.log1p(-probability)
+
+    def expected_l1_error(self, dimension: int) -> float:
+        """Return the mean L1 distance between a vector and its release, ``dimension * scale``."""
+        return dimension * self.scale
+
+    def expected_squared_l2_error(self, dimension: int) -> float:
+        """Return the mean squared L2 distance, ``2 * dimension * scale**2``."""
+        return dimension * self.variance
+
+    def expected_l2_error(self, dimension: int) -> float:
+        r"""Return the mean L2 distance, which lies below ``scale * sqrt(2 * dimension)``.
+
+        From :math:`E\sqrt S = \frac{1}{2\sqrt\pi}\int_0^\infty (1 - E e^{-tS})\, t^{-3/2}\, dt` and the
+        Laplace transform of a squared Laplace variable, with :math:`t = 1/(4u^2)`:
+        :math:`\frac{2}{\sqrt\pi}\int_0^\infty 1 - (\sqrt\pi\, u\, \mathrm{erfcx}(u))^n\, du` scales.
+        """
+        root_pi = math.sqrt(math.pi)
+
+        def integrand(u: float) -> float:
+            return 1.0 - float(root_pi * u * erfcx(u)) ** dimension
+
+        break_point = math.sqrt(dimension)
+        body = quad(integrand, 0.0, break_point)[0]
+        tail = quad(integrand, break_point, math.inf)[0]
+        return self.scale * 2.0 / root_pi * (body + tail)
+
+
+def _inside_unit_interval(probability: float) -> None:
+    if not 0.0 < probability < 1.0:
+        raise InputError(f"probability is {probability}, expected a number between 0 and 1: pass one.")

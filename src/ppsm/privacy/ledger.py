@@ -1,0 +1,342 @@
+"""The ledger: a privacy budget per data set, charged before any noise is drawn.
+
+Order of a release: validate everything, charge and commit to disk, draw noise, return. A crash in between
+loses budget, never privacy.
+
+What tampering shows
+    Each entry's hash covers the entry and the hash before it, so a changed, inserted, removed or swapped
+    entry breaks the chain. Triggers refuse updates and deletions. SQLite's own counter gives away a tail that
+    was cut off.
+What a hash chain cannot show
+    Who can write the file can rewrite all of it consistently, or put back an old copy. Only a hash kept
+    elsewhere reveals that: every private :class:`~ppsm.privacy.Released` carries the hash of its entry, so
+    published releases pin the history. :meth:`Ledger.verify` takes such hashes.
+"""
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+
+from ppsm.errors import InputError, LedgerError, PpsmError
+from ppsm.privacy import ledger_file
+from ppsm.privacy.accountant import Balance, first_balance, no_budget
+from ppsm.privacy.ledger_file import NO_PREVIOUS, SCHEMA, Entry, LedgerFile
+from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number, utc_text
+from ppsm.privacy.released import Receipt, Released
+
+_ALL = "(all)"
+_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a verification of a ledger found.
+
+    Attributes
+    ----------
+    entries
+        How many entries were read.
+    head
+        The hash of the last entry: publish it to pin the history so far.
+    findings
+        One sentence per fault; empty when all is well.
+    """
+
+    entries: int
+    head: str
+    findings: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no fault was found."""
+        return not self.findings
+
+
+class Ledger:
+    """A file that keeps budgets and refuses to overspend them; safe under many processes and threads.
+
+    Parameters
+    ----------
+    path
+        A file made by :meth:`create`, on a local disk (SQLite's write-ahead log needs shared memory).
+    timeout_s
+        How long to wait while other processes write.
+    """
+
+    def __init__(self, path: str | Path, *, timeout_s: float = _TIMEOUT_S) -> None:
+        self._file = LedgerFile(Path(path), positive_number(timeout_s, "timeout_s"))
+        with self._file.transaction(write=False):
+            pass
+
+    @classmethod
+    def create(cls, path: str | Path) -> "Ledger":
+        """Make a new, empty ledger; an existing file is refused."""
+        # The random identity keeps the hashes from being guessed by those who see only published ones.
+        identity = json.dumps({"ledger": secrets.token_hex(16)})
+        genesis = Entry(1, "genesis", _ALL, 0.0, "", "0", "0", "0", utc_text(now()), identity, NO_PREVIOUS)
+        LedgerFile(Path(path), _TIMEOUT_S).create(genesis)
+        return cls(path)
+
+    @property
+    def path(self) -> Path:
+        """Where the ledger lies."""
+        return self._file.path
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
+    def close(self) -> None:
+        """Close the file; it opens again by itself when it is needed."""
+        self._file.close()
+
+    def grant(
+        self, dataset: str, *, epsilon: float, alpha: float | None = None, unit: str | None = None
+    ) -> Balance:
+        """Raise the budget of a data set; its first grant fixes the distance at which the budget is kept.
+
+        Parameters
+        ----------
+        dataset
+            The data set's identifier.
+        epsilon
+            The privacy loss to allow in addition.
+        alpha, unit
+            The distance, and its unit. Needed once; later grants may leave them out and cannot change them.
+        """
+        amount = Decimal(repr(positive_number(epsilon, "epsilon")))
+        if alpha is not None:
+            alpha = positive_number(alpha, "alpha")
+        with self._file.transaction(write=True) as connection:
+            head = _checked_head(connection)
+            balance = _balance(connection, dataset) or first_balance(dataset, alpha, unit)
+            after = balance.grant(amount, alpha, unit)
+            _append(connection, head, "grant", amount, after, "{}", _next_time(head))
+        return after
+
+    def spend(self, draft: ReleaseRecord) -> Receipt:
+        """Charge a release to its data set, on disk, before it happens; or refuse and change nothing.
+
+        Parameters
+        ----------
+        draft
+            The release that is about to happen. Its time is set anew, inside the transaction.
+
+        Raises
+        ------
+        BudgetExceededError
+            When the budget does not cover it; the message says what was spent, asked and left.
+        LedgerError
+            When the ledger cannot be trusted or written, or the clock runs backwards.
+        """
+        with self._file.transaction(write=True) as connection:
+            head = _checked_head(connection)
+            time = _next_time(head)
+            record = replace(draft, time=time)
+            balance = _balance(connection, record.dataset)
+            if balance is None:
+                raise no_budget(record.dataset)
+            amount = balance.price(record)
+            after = balance.charge(amount)
+            detail = json.dumps(record.to_dict(), sort_keys=True)
+            entry = _append(connection, head, "spend", amount, after, detail, time)
+        return Receipt(entry.sequence, entry.hash, amount, balance.alpha, record)
+
+    def balance(self, dataset: str) -> Balance:
+        """Return the balance of a data set that has a budget."""
+        with self._file.transaction(write=False) as connection:
+            balance = _balance(connection, dataset_id(dataset))
+        if balance is None:
+            raise InputError(f"The ledger knows no data set '{dataset}': see 'ppsm ledger show {self.path}'.")
+        return balance
+
+    def balances(self) -> tuple[Balance, ...]:
+        """Return the balances of all data sets, by name."""
+        with self._file.transaction(write=False) as connection:
+            rows = connection.execute("SELECT DISTINCT dataset FROM entries ORDER BY dataset").fetchall()
+            found = [_balance(connection, name) for (name,) in rows if name != _ALL]
+        return tuple(balance for balance in found if balance is not None)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all entries in order; :meth:`verify` says whether they can be trusted."""
+        with self._file.transaction(write=False) as connection:
+            return tuple(ledger_file.all_entries(connection))
+
+    def confirm(self, released: Released) -> bool:
+        """Tell whether this ledger charged the release; the values themselves it cannot vouch for."""
+        receipt = released.receipt
+        if receipt is None:
+            return False
+        detail = json.dumps(receipt.record.to_dict(), sort_keys=True)
+        claimed = ("spend", receipt.sequence, receipt.entry_hash, detail, str(receipt.charged), receipt.alpha)
+        query = (
+            "SELECT 1 FROM entries "
+            "WHERE kind = ? AND sequence = ? AND hash = ? AND detail = ? AND amount = ? AND alpha = ?"
+        )
+        with self._file.transaction(write=False) as connection:
+            row = connection.execute(query, claimed).fetchone()
+        return row is not None
+
+    def verify(self, heads: Iterable[str] = ()) -> Verification:
+        """Read the whole ledger and report every fault.
+
+        Parameters
+        ----------
+        heads
+            Hashes seen earlier, from receipts or published heads: each must still be in the chain.
+        """
+        with self._file.transaction(write=False) as connection:
+            entries = tuple(ledger_file.all_entries(connection))
+            findings = [*_schema_findings(connection), *_tail_findings(connection, entries)]
+        findings += [*_chain_findings(entries), *_budget_findings(entries)]
+        known = {entry.hash for entry in entries}
+        findings += [
+            f"The published hash {head} is not in the chain: entries were rewritten or an old copy was put "
+            "back."
+            for head in heads
+            if head not in known
+        ]
+        return Verification(len(entries), entries[-1].hash if entries else NO_PREVIOUS, tuple(findings))
+
+
+def now() -> datetime:
+    """Return the time in UTC."""
+    return datetime.now(UTC)
+
+
+def _checked_head(connection: sqlite3.Connection) -> Entry:
+    """Return the last entry after the checks that are cheap enough for every use."""
+    head = ledger_file.last_entry(connection)
+    if head is None or head.sequence != ledger_file.highest_sequence(connection):
+        raise LedgerError(
+            "The end of the ledger is missing, so entries were removed or its making was cut short: restore "
+            "a copy that agrees with a published hash, or make a new ledger."
+        )
+    return head
+
+
+def _next_time(head: Entry) -> datetime:
+    """Return the time for the next entry; time in a ledger never runs backwards."""
+    time = now()
+    if utc_text(time) < head.time:
+        raise LedgerError(
+            f"The clock says {utc_text(time)}, which is before the ledger's last entry at {head.time}: set "
+            "the clock right or wait until it has caught up; nothing was charged or released."
+        )
+    return time
+
+
+def _append(
+    connection: sqlite3.Connection,
+    head: Entry,
+    kind: str,
+    amount: Decimal,
+    after: Balance,
+    detail: str,
+    time: datetime,
+) -> Entry:
+    entry = Entry(
+        sequence=head.sequence + 1,
+        kind=kind,
+        dataset=after.dataset,
+        alpha=after.alpha,
+        unit=after.unit,
+        amount=str(amount),
+        granted=str(after.granted),
+        spent=str(after.spent),
+        time=utc_text(time),
+        detail=detail,
+        previous=head.hash,
+    )
+    return ledger_file.append(connection, entry)
+
+
+def _balance(connection: sqlite3.Connection, dataset: str) -> Balance | None:
+    entry = ledger_file.last_entry(connection, dataset)
+    if entry is None:
+        return None
+    try:
+        return Balance(entry.dataset, entry.alpha, entry.unit, Decimal(entry.granted), Decimal(entry.spent))
+    except InvalidOperation:
+        raise LedgerError(
+            f"Entry {entry.sequence} of the ledger holds no numbers: restore a good copy."
+        ) from None
+
+
+def _schema_findings(connection: sqlite3.Connection) -> list[str]:
+    found = ledger_file.schema_of(connection)
+    if found == set(SCHEMA):
+        return []
+    return [
+        f"Tables or triggers differ from what ppsm makes ({len(set(SCHEMA) - found)} missing, "
+        f"{len(found - set(SCHEMA))} foreign): someone changed the file."
+    ]
+
+
+def _tail_findings(connection: sqlite3.Connection, entries: tuple[Entry, ...]) -> list[str]:
+    highest = ledger_file.highest_sequence(connection)
+    last = entries[-1].sequence if entries else 0
+    if highest == last and entries:
+        return []
+    return [f"The last entry is number {last}, but number {highest} was once written: the end was cut off."]
+
+
+def _chain_findings(entries: tuple[Entry, ...]) -> list[str]:
+    """Check numbers, hashes and times, entry by entry."""
+    findings = []
+    previous, time = NO_PREVIOUS, ""
+    for number, entry in enumerate(entries, start=1):
+        if entry.sequence != number:
+            findings.append(f"Entry {entry.sequence} stands where number {number} was expected.")
+        if entry.hash != entry.computed_hash():
+            findings.append(f"Entry {entry.sequence} does not match its hash: it was changed.")
+        if entry.previous != previous:
+            findings.append(
+                f"Entry {entry.sequence} does not continue the entry before it: the chain is broken."
+            )
+        if str(entry.time) < time:
+            findings.append(f"Entry {entry.sequence} is dated before the entry ahead of it.")
+        if (entry.kind == "genesis") != (number == 1):
+            findings.append(f"Entry {entry.sequence} is of kind {entry.kind} out of its place.")
+        previous, time = entry.hash, str(entry.time)
+    return findings
+
+
+def _budget_findings(entries: tuple[Entry, ...]) -> list[str]:
+    """Replay grants and spends from nothing: totals must agree and no budget may ever have been exceeded."""
+    findings = []
+    balances: dict[str, Balance] = {}
+    for entry in entries:
+        if entry.kind == "genesis":
+            continue
+        balance = balances.get(entry.dataset, Balance(entry.dataset, entry.alpha, entry.unit))
+        try:
+            balance = _replayed(balance, entry)
+        except (PpsmError, ValueError, ArithmeticError, KeyError, TypeError) as error:
+            findings.append(f"Entry {entry.sequence} cannot be replayed: {error}")
+            continue
+        if (str(balance.granted), str(balance.spent)) != (entry.granted, entry.spent):
+            findings.append(
+                f"Entry {entry.sequence} carries totals other than the sum of the entries up to it."
+            )
+        balances[entry.dataset] = balance
+    return findings
+
+
+def _replayed(balance: Balance, entry: Entry) -> Balance:
+    amount = Decimal(entry.amount)
+    if entry.kind == "grant":
+        return balance.grant(amount, entry.alpha, entry.unit)
+    record = ReleaseRecord.from_dict(json.loads(entry.detail))
+    budget = (balance.dataset, balance.alpha, balance.unit)
+    if (record.dataset, entry.alpha, record.unit) != budget or entry.unit != balance.unit:
+        raise InputError("its record is for another data set, alpha or unit.")
+    # The exact quotient, not the map: a later OpenDP may round its bound differently.
+    if Fraction(amount) < Fraction(balance.alpha) / Fraction(record.scale):
+        raise InputError(f"it charges {amount}, less than the loss of its release.")
+    return balance.charge(amount)

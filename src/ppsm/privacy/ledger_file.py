@@ -1,0 +1,293 @@
+"""The ledger's file: an SQLite database that only grows, whose entries form a hash chain.
+
+One connection is kept open, because opening and closing costs three more waits for the disk than a commit.
+It serves one thread at a time, is not used across a fork, and is opened anew when the file was replaced or
+SQLite reported an error.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from ppsm.errors import InputError, LedgerError
+
+APPLICATION_ID = 0x7070736D  # "ppsm"
+NO_PREVIOUS = "0" * 64
+
+_COLUMNS = "sequence, kind, dataset, alpha, unit, amount, granted, spent, time, detail, previous, hash"
+SCHEMA = (
+    """CREATE TABLE entries (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL CHECK (kind IN ('genesis', 'grant', 'spend')),
+    dataset TEXT NOT NULL,
+    alpha REAL NOT NULL,
+    unit TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    granted TEXT NOT NULL,
+    spent TEXT NOT NULL,
+    time TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    previous TEXT NOT NULL UNIQUE,
+    hash TEXT NOT NULL UNIQUE)""",
+    "CREATE INDEX entries_of_dataset ON entries (dataset, sequence)",
+    """CREATE TRIGGER entries_are_not_changed BEFORE UPDATE ON entries
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END""",
+    """CREATE TRIGGER entries_are_not_deleted BEFORE DELETE ON entries
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END""",
+)
+
+# What SQLite reports, by the beginning of its error name, and what a person can do about it.
+_TROUBLES = (
+    ("SQLITE_BUSY", "is locked by another process", "wait until that process has finished, or end it"),
+    ("SQLITE_LOCKED", "is locked by another process", "wait until that process has finished, or end it"),
+    ("SQLITE_READONLY", "is read-only", "make the file and its directory writable"),
+    ("SQLITE_FULL", "cannot grow because the disk is full", "free some space"),
+    ("SQLITE_IOERR", "cannot be read or written by the disk", "check the disk, its free space and its quota"),
+    ("SQLITE_CANTOPEN", "cannot be opened", "check the path and the permissions of file and directory"),
+    ("SQLITE_CORRUPT", "is damaged", "restore it from a copy and verify that against a published hash"),
+    ("SQLITE_NOTADB", "is not a ledger", "give the path of a file made by 'ppsm ledger init'"),
+    ("SQLITE_CONSTRAINT", "refused an entry that breaks its rules", "run 'ppsm ledger verify'"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the ledger.
+
+    Attributes
+    ----------
+    sequence
+        The line's number, from 1 without gaps.
+    kind
+        ``genesis``, ``grant`` or ``spend``.
+    dataset, alpha, unit
+        The data set and the distance at which its budget is kept.
+    amount
+        What this line grants or spends, as a decimal.
+    granted, spent
+        The data set's totals after this line.
+    time
+        When it was written, UTC.
+    detail
+        JSON: the release record of a spend, the ledger's random identity in the first line.
+    previous, hash
+        The hash of the line before, and of this one.
+    """
+
+    sequence: int
+    kind: str
+    dataset: str
+    alpha: float
+    unit: str
+    amount: str
+    granted: str
+    spent: str
+    time: str
+    detail: str
+    previous: str
+    hash: str = ""
+
+    def computed_hash(self) -> str:
+        """Return the SHA-256 over everything else in the line, and so over all lines before it."""
+        content = {name: getattr(self, name) for name in Entry.__slots__ if name != "hash"}
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
+
+
+class _Handle:
+    """An open connection with the process and the file that it belongs to."""
+
+    def __init__(self, connection: sqlite3.Connection, identity: tuple[int, int]) -> None:
+        self.connection = connection
+        self.identity = identity
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+
+
+# SQLite forbids the use, and the closing, of connections that were inherited by a fork: they are put here.
+_inherited: list[_Handle] = []
+
+
+class LedgerFile:
+    """Transactions on a ledger file; SQLite's complaints come out as :class:`LedgerError`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    timeout_s
+        How long to wait for other processes.
+    """
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        self.path = path
+        self.timeout_s = timeout_s
+        self._handle: _Handle | None = None
+
+    def create(self, genesis: Entry) -> None:
+        """Make a ledger with its first entry; under its name it appears complete or not at all."""
+        try:
+            with tempfile.TemporaryDirectory(dir=self.path.parent, prefix=".ledger-") as scratch:
+                draft = LedgerFile(Path(scratch) / "draft", self.timeout_s)
+                os.close(os.open(draft.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                draft._fill(genesis)
+                os.link(draft.path, self.path)
+            _sync_directory(self.path.parent)
+        except FileExistsError:
+            raise InputError(
+                f"{self.path} exists already: choose another path; a ledger is never overwritten."
+            ) from None
+        except OSError as error:
+            raise LedgerError(
+                f"The ledger {self.path} cannot be made ({error.strerror}): check the path and its "
+                "permissions."
+            ) from None
+
+    def _fill(self, genesis: Entry) -> None:
+        with self._translated(), closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            for statement in SCHEMA:
+                connection.execute(statement)
+            append(connection, genesis)
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        """Yield a connection in one transaction: committed to the disk at the end, undone on any error."""
+        with self._translated():
+            handle = self._current_handle()
+            with handle.lock:
+                connection = handle.connection
+                # IMMEDIATE takes the write lock before anything is read: check and spend see the same state.
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+
+    def close(self) -> None:
+        """Close the file; the next transaction opens it again."""
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return
+        if handle.process == os.getpid():
+            handle.connection.close()
+        else:
+            _inherited.append(handle)
+
+    def _current_handle(self) -> _Handle:
+        """Return the open connection, or a new one after a fork or when the file is not the same any more."""
+        status = self.path.stat()
+        identity = (status.st_dev, status.st_ino)
+        handle = self._handle
+        if handle is None or (handle.process, handle.identity) != (os.getpid(), identity):
+            self.close()
+            handle = self._handle = _Handle(self._connection(), identity)
+        return handle
+
+    def _connection(self) -> sqlite3.Connection:
+        address = f"file:{quote(str(self.path.absolute()))}?mode=rw"
+        connection = sqlite3.connect(
+            address, uri=True, timeout=self.timeout_s, isolation_level=None, check_same_thread=False
+        )
+        # FULL: a commit returns only after the write-ahead log has reached the disk.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache, too
+        if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+            connection.close()
+            raise LedgerError(
+                f"{self.path} is not a ppsm ledger: give the path of a file made by 'ppsm ledger init'."
+            )
+        return connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise LedgerError(
+                f"There is no ledger at {self.path}: make one with 'ppsm ledger init {self.path}'."
+            ) from None
+        except OSError as error:
+            raise LedgerError(
+                f"The ledger {self.path} cannot be reached ({error.strerror}): check the path and its "
+                "permissions; nothing was released."
+            ) from None
+        except sqlite3.Error as error:
+            self.close()
+            name = str(getattr(error, "sqlite_errorname", None) or "SQLITE_CORRUPT")
+            for prefix, trouble, remedy in _TROUBLES:
+                if name.startswith(prefix):
+                    raise LedgerError(
+                        f"The ledger {self.path} {trouble} ({error}): {remedy}; nothing was released."
+                    ) from None
+            raise LedgerError(
+                f"The ledger {self.path} cannot be used ({error}): run 'ppsm ledger verify {self.path}'; "
+                "nothing was released."
+            ) from None
+
+
+def append(connection: sqlite3.Connection, entry: Entry) -> Entry:
+    """Write an entry at the end of the chain and return it with its hash."""
+    row = (*(getattr(entry, name) for name in Entry.__slots__[:-1]), entry.computed_hash())
+    statement = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+    connection.execute(statement, row)
+    return Entry(*row)
+
+
+def last_entry(connection: sqlite3.Connection, dataset: str | None = None) -> Entry | None:
+    """Return the newest entry, of all or of one data set, after checking its hash."""
+    where, values = ("", ()) if dataset is None else ("WHERE dataset = ?", (dataset,))
+    query = f"SELECT {_COLUMNS} FROM entries {where} ORDER BY sequence DESC LIMIT 1"  # noqa: S608 - only constants
+    row = connection.execute(query, values).fetchone()
+    if row is None:
+        return None
+    entry = Entry(*row)
+    if entry.hash != entry.computed_hash():
+        raise LedgerError(
+            f"Entry {entry.sequence} of the ledger does not match its hash, so it was tampered with or "
+            "damaged: run 'ppsm ledger verify' and restore a copy that agrees with a published hash."
+        )
+    return entry
+
+
+def all_entries(connection: sqlite3.Connection) -> Iterator[Entry]:
+    """Yield the entries in order, unchecked."""
+    for row in connection.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY sequence"):  # noqa: S608
+        yield Entry(*row)
+
+
+def highest_sequence(connection: sqlite3.Connection) -> int:
+    """Return the highest number ever given to an entry, which SQLite remembers apart from the entries."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def schema_of(connection: sqlite3.Connection) -> set[str]:
+    """Return the statements that made the tables, indexes and triggers of this file."""
+    rows = connection.execute(
+        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+    )
+    return {str(row[0]) for row in rows}
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make sure that the new file's name survives a power cut as its content does."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

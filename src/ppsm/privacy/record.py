@@ -1,0 +1,193 @@
+"""What was released: a frozen record, kept apart from what it costs (:mod:`ppsm.privacy.accountant`)."""
+
+import math
+import numbers
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from ppsm.errors import FileFormatError, InputError
+
+_MAX_TEXT = 200
+_DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
+
+
+class Adjacency(StrEnum):
+    """Which two data sets an observer must not be able to tell apart."""
+
+    ONE_ENTRY = "one entry moves by at most alpha"
+
+
+class NoiseSource(StrEnum):
+    """Where the noise came from, and so whether the result is private at all."""
+
+    SECURE = "secure"
+    SEEDED = "seeded"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReleaseRecord:
+    """What was released, without the values and without the cost.
+
+    Attributes
+    ----------
+    mechanism
+        The name of the mechanism, such as ``"laplace"``.
+    alpha
+        The distance within which one entry is hidden, in the unit of the data.
+    epsilon
+        The privacy loss claimed for two data sets that are adjacent at ``alpha``.
+    scale
+        The scale of the noise on every entry; at least ``alpha / epsilon``.
+    unit
+        The unit of the data, and so of ``alpha`` and ``scale``.
+    dimension
+        The number of entries.
+    dataset
+        The data set that was read; losses add up within one data set.
+    purpose
+        Why it was released. It travels with the values, so it must not speak of them.
+    source
+        Where the noise came from. Only :attr:`NoiseSource.SECURE` makes a release private.
+    time
+        When the budget was charged (or, for seeded noise, when it was drawn), in UTC.
+    seed
+        The seed of seeded noise, ``None`` otherwise.
+    """
+
+    mechanism: str
+    alpha: float
+    epsilon: float
+    scale: float
+    unit: str
+    dimension: int
+    dataset: str
+    purpose: str
+    source: NoiseSource
+    time: datetime
+    seed: int | None = None
+    adjacency: Adjacency = Adjacency.ONE_ENTRY
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "epsilon", "scale"):
+            object.__setattr__(self, name, positive_number(getattr(self, name), name))
+        if Fraction(self.alpha) / Fraction(self.scale) > Fraction(repr(self.epsilon)):
+            raise InputError(
+                f"Noise of scale {self.scale} loses more than epsilon = {self.epsilon} over alpha = "
+                f"{self.alpha}: use a scale of at least alpha / epsilon."
+            )
+        if self.dimension < 1:
+            raise InputError(f"dimension is {self.dimension}, expected at least one entry: pass data.")
+        dataset_id(self.dataset)
+        one_line(self.unit, "unit")
+        one_line(self.purpose, "purpose")
+        if self.time.utcoffset() is None:
+            raise InputError("time has no time zone, expected UTC: pass datetime.now(UTC).")
+        if (self.seed is not None) != (self.source is NoiseSource.SEEDED):
+            raise InputError(
+                f"noise from the {self.source} source with seed {self.seed} contradicts itself: "
+                "a seed belongs to seeded noise and to no other."
+            )
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise came from the secure source; seeded noise can be subtracted again."""
+        return self.source is NoiseSource.SECURE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON types."""
+        return {
+            "mechanism": self.mechanism,
+            "private": self.private,
+            "alpha": self.alpha,
+            "epsilon": self.epsilon,
+            "scale": self.scale,
+            "unit": self.unit,
+            "adjacency": str(self.adjacency),
+            "dimension": self.dimension,
+            "dataset": self.dataset,
+            "purpose": self.purpose,
+            "source": str(self.source),
+            "time": utc_text(self.time),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "ReleaseRecord":
+        """Read what :meth:`to_dict` wrote; a record that contradicts itself is refused."""
+        try:
+            record = cls(
+                mechanism=one_line(fields["mechanism"], "mechanism"),
+                alpha=fields["alpha"],
+                epsilon=fields["epsilon"],
+                scale=fields["scale"],
+                unit=fields["unit"],
+                adjacency=Adjacency(fields["adjacency"]),
+                dimension=integer(fields["dimension"], "dimension"),
+                dataset=fields["dataset"],
+                purpose=fields["purpose"],
+                source=NoiseSource(fields["source"]),
+                time=datetime.fromisoformat(fields["time"]),
+                seed=None if fields["seed"] is None else integer(fields["seed"], "seed"),
+            )
+            claimed_private = fields["private"]
+        except KeyError as error:
+            raise FileFormatError(
+                f"The release record has no field {error}: use one that ppsm wrote."
+            ) from None
+        except (TypeError, ValueError) as error:
+            raise FileFormatError(
+                f"The release record cannot be read ({error}): use one that ppsm wrote."
+            ) from None
+        if claimed_private is not record.private:
+            raise FileFormatError(
+                f"The release record says private={claimed_private} of noise from the {record.source} "
+                f"source, expected {record.private}: the file was altered, so ask for it again."
+            )
+        return record
+
+
+def positive_number(value: object, name: str) -> float:
+    """Return the value as a finite float above zero, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InputError(f"{name} is of type {type(value).__name__}, expected a number above zero: pass one.")
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{name} is {number}, expected a finite number above zero: pass one.")
+    return number
+
+
+def dataset_id(value: object) -> str:
+    """Return a data set's identifier if it has the form that ledgers and command lines can carry."""
+    if not isinstance(value, str) or len(value) > _MAX_TEXT or not _DATASET.fullmatch(value):
+        raise InputError(
+            f"The data set id is not usable: expected up to {_MAX_TEXT} letters, digits and . _ : "
+            "/ @ + - beginning with a letter or digit, such as 'gas-demand/2026-01-15'."
+        )
+    return value
+
+
+def one_line(value: object, what: str) -> str:
+    """Return a short printable line of text, or say why it is not one."""
+    if not isinstance(value, str) or not value.strip() or len(value) > _MAX_TEXT or not value.isprintable():
+        raise InputError(
+            f"{what} is not usable: expected one printable line of 1 to {_MAX_TEXT} characters that says "
+            "nothing about the values, such as 'day-ahead coordination'."
+        )
+    return value
+
+
+def utc_text(time: datetime) -> str:
+    """Return a time as ISO 8601 in UTC with microseconds: such texts sort like the times."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def integer(value: object, name: str) -> int:
+    """Return the value as an integer, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise InputError(f"{name} is of type {type(value).__name__}, expected an integer: pass one.")
+    return int(value)

@@ -1,0 +1,214 @@
+"""What may travel: noisy values with the record of how they came about."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray, frozen_vector, unique_names
+from ppsm.errors import FileFormatError, InputError, PrivacyError, SecretExposureError
+from ppsm.privacy.record import ReleaseRecord, integer, one_line, positive_number
+from ppsm.privacy.sensitive import Sensitive
+
+FORMAT = "ppsm-released/1"
+_NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The ledger's answer to a spend: where it stands in the chain and what was charged.
+
+    Attributes
+    ----------
+    sequence
+        The number of the ledger entry.
+    entry_hash
+        The hash of that entry. It commits to the whole ledger before it, so every published release pins the
+        history.
+    charged
+        The privacy loss that was charged, in epsilon at ``alpha``.
+    alpha
+        The distance at which the data set's budget is kept.
+    record
+        The release as it stands in the ledger.
+    """
+
+    sequence: int
+    entry_hash: str
+    charged: Decimal
+    alpha: float
+    record: ReleaseRecord
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the receipt as plain JSON types, without the record."""
+        return {
+            "sequence": self.sequence,
+            "entry_hash": self.entry_hash,
+            "charged": str(self.charged),
+            "alpha": self.alpha,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True, slots=True)
+class Released:
+    """Values that may leave, with labels, unit and the record of their release.
+
+    ``private`` repeats what the record claims. In the process that drew the noise it is a fact; read from a
+    file it is worth what the file's origin is worth: :meth:`ppsm.privacy.Ledger.confirm` checks the record
+    against the ledger that charged it.
+
+    Attributes
+    ----------
+    values
+        The noisy values, read-only.
+    labels
+        As in the secret.
+    record
+        How the values came about.
+    receipt
+        The ledger's receipt; ``None`` exactly when the noise was seeded.
+    steps
+        Names of the post-processing steps that the values went through since.
+    """
+
+    values: FloatArray
+    labels: tuple[str, ...]
+    record: ReleaseRecord
+    receipt: Receipt | None
+    steps: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, Sensitive):
+            raise SecretExposureError(
+                "Tried to wrap a Sensitive as Released: release it through a mechanism."
+            )
+        store = object.__setattr__
+        store(self, "labels", unique_names(self.labels, self.record.dimension, "entry", "labels"))
+        store(
+            self, "values", frozen_vector(self.values, len(self.labels), "released values", names=self.labels)
+        )
+        for step in self.steps:
+            one_line(step, "step")
+        if (self.receipt is None) == self.private:
+            raise PrivacyError(
+                f"A release with private={self.private} was given {'no' if self.private else 'a'} ledger "
+                "receipt, expected one exactly for private releases: release through "
+                "LaplaceMechanism.release."
+            )
+        if self.receipt is not None and self.receipt.record != self.record:
+            raise PrivacyError(
+                "The ledger receipt is for another release: keep every receipt with its own values."
+            )
+
+    @property
+    def unit(self) -> str:
+        """The unit of every entry."""
+        return self.record.unit
+
+    @property
+    def private(self) -> bool:
+        """Whether the record says that the noise came from the secure source."""
+        return self.record.private
+
+    def derive(self, values: ArrayLike, step: str) -> "Released":
+        """Return new values computed from these and public data only: post-processing costs no privacy."""
+        if isinstance(values, Sensitive):
+            raise SecretExposureError(
+                "Tried to derive released values from a Sensitive: use released data only."
+            )
+        vector = frozen_vector(values, len(self.labels), f"values of the step '{step}'", names=self.labels)
+        return replace(self, values=vector, steps=(*self.steps, step))
+
+    def __repr__(self) -> str:
+        claim = f"alpha={self.record.alpha}, epsilon={self.record.epsilon}" if self.private else _NOT_PRIVATE
+        return f"<Released: {len(self.labels)} entries in {self.unit} of '{self.record.dataset}', {claim}>"
+
+    def to_json(self) -> str:
+        """Return the release as JSON text; numbers keep all their digits."""
+        content: dict[str, Any] = {"format": FORMAT, "private": self.private}
+        if not self.private:
+            content["notice"] = _NOT_PRIVATE
+        content |= {
+            "labels": list(self.labels),
+            "values": self.values.tolist(),
+            "steps": list(self.steps),
+            "record": self.record.to_dict(),
+            "receipt": None if self.receipt is None else self.receipt.to_dict(),
+        }
+        return json.dumps(content, allow_nan=False, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Released":
+        """Read what :meth:`to_json` wrote; a text that contradicts itself is refused."""
+        try:
+            content = _content(text)
+            record = ReleaseRecord.from_dict(content["record"])
+            return cls(
+                values=content["values"],
+                labels=tuple(content["labels"]),
+                record=record,
+                receipt=_receipt(content["receipt"], record),
+                steps=tuple(content["steps"]),
+            )
+        except KeyError as error:
+            raise FileFormatError(f"The release has no field {error}: use one that ppsm wrote.") from None
+        except (FileFormatError, PrivacyError):
+            raise
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
+
+
+def _content(text: str) -> dict[str, Any]:
+    content = json.loads(text)
+    if not isinstance(content, dict) or content["format"] != FORMAT:
+        raise FileFormatError(f"The text is not a release of format {FORMAT}: use one that ppsm wrote.")
+    if content["private"] is not content["record"]["private"]:
+        raise FileFormatError(
+            "The release and its record disagree on whether it is private: the file was altered, so ask for "
+            "it again."
+        )
+    return content
+
+
+def _receipt(fields: Mapping[str, Any] | None, record: ReleaseRecord) -> Receipt | None:
+    if fields is None:
+        return None
+    return Receipt(
+        sequence=integer(fields["sequence"], "sequence"),
+        entry_hash=one_line(fields["entry_hash"], "entry_hash"),
+        charged=Decimal(fields["charged"]),
+        alpha=positive_number(fields["alpha"], "alpha"),
+        record=record,
+    )
+
+
+def require_released(value: object, what: str = "data", *, private: bool = False) -> Released:
+    """Return the value if it is :class:`Released`: the runtime guard of every step after the noise.
+
+    Parameters
+    ----------
+    value
+        What a step was given.
+    what
+        How to call it in an error.
+    private
+        Whether seeded noise is refused too; set it wherever data leave for another party.
+    """
+    if isinstance(value, Sensitive):
+        raise SecretExposureError(
+            f"The {what} are still secret (Sensitive), expected Released: pass the result of a mechanism's "
+            "release."
+        )
+    if not isinstance(value, Released):
+        kind = type(value).__name__
+        del value  # it may be the raw secret, passed by mistake, and tracebacks show locals
+        raise InputError(f"The {what} are of type {kind}, expected Released: pass the result of a release.")
+    if private and not value.private:
+        raise PrivacyError(
+            f"The {what} come with seeded noise and are not private, expected a private release: "
+            "use LaplaceMechanism.release with a ledger."
+        )
+    return value

@@ -1,0 +1,166 @@
+"""The commands as a user runs them: tables, JSON, exit codes."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ppsm.arrays import FloatArray
+from ppsm.cli import main
+from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def half_the_noise(vector: FloatArray) -> FloatArray:
+    """Stand for a user's faulty mechanism."""
+    noisy: FloatArray = vector + np.random.default_rng().laplace(scale=0.5, size=vector.shape)
+    return noisy
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def command(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["ppsm", *map(str, arguments)])
+        code: int | str | None = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+        out, err = capsys.readouterr()
+        return int(code or 0), out, err
+
+    return command
+
+
+@pytest.fixture
+def path(tmp_path: Path, run: Run) -> Path:
+    path = tmp_path / "ledger.db"
+    assert run("ledger", "init", path)[0] == 0
+    assert run("ledger", "grant", path, "gas", "--epsilon", 2, "--alpha", 100, "--unit", "MWh")[0] == 0
+    return path
+
+
+def test_init_refuses_an_existing_file(path: Path, run: Run) -> None:
+    code, _, err = run("ledger", "init", path)
+    assert code == 2
+    assert "exists already" in err
+
+
+def test_init_as_json(tmp_path: Path, run: Run) -> None:
+    code, out, _ = run("ledger", "init", tmp_path / "new.db", "--json")
+    assert code == 0
+    assert json.loads(out)["head"] == Ledger(tmp_path / "new.db").verify().head
+
+
+def test_grant_and_show_agree(path: Path, run: Run) -> None:
+    code, out, _ = run("ledger", "grant", path, "gas", "--epsilon", 0.5, "--json")
+    assert code == 0
+    expected = [{"dataset": "gas", "alpha": 100.0, "unit": "MWh", "granted": 2.5, "spent": 0.0, "left": 2.5}]
+    assert json.loads(out) == expected
+    assert json.loads(run("ledger", "show", path, "--json")[1]) == expected
+    assert "gas" in run("ledger", "show", path)[1]
+
+
+def test_show_lists_releases(path: Path, run: Run) -> None:
+    secret = Sensitive([1.0], dataset="gas", unit="MWh")
+    LaplaceMechanism(alpha=100.0).release(secret, ledger=Ledger(path), purpose="[red]day-ahead")
+    content = json.loads(run("ledger", "show", path, "--dataset", "gas", "--json")[1])
+    assert content["spent"] == 1.0
+    assert content["releases"][0]["record"]["purpose"] == "[red]day-ahead"
+    assert "[red]day-ahead" in run("ledger", "show", path, "--dataset", "gas")[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("gas", "--epsilon", 0),
+        ("gas", "--epsilon", 1, "--alpha", 7),
+        ("gas", "--epsilon", 1, "--unit", "kWh"),
+        ("new", "--epsilon", 1, "--alpha", 7),
+        ("n", "--epsilon", 1),
+    ],
+)
+def test_bad_grants_leave_with_2(arguments: tuple[object, ...], path: Path, run: Run) -> None:
+    code, out, err = run("ledger", "grant", path, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_verify_reports_the_head(path: Path, run: Run) -> None:
+    report = json.loads(run("ledger", "verify", path, "--json")[1])
+    assert report["ok"]
+    assert report["entries"] == 2
+    code, out, _ = run("ledger", "verify", path, "--head", report["head"])
+    assert code == 0
+    assert report["head"] in out
+
+
+def test_verify_leaves_with_4_on_a_hash_that_is_gone(path: Path, run: Run) -> None:
+    code, out, err = run("ledger", "verify", path, "--head", "0" * 64, "--json")
+    assert code == 4
+    assert json.loads(out)["ok"] is False
+    assert "cannot be trusted" in err
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_a_missing_ledger_leaves_with_4(command: str, tmp_path: Path, run: Run) -> None:
+    code, _, err = run("ledger", command, tmp_path / "none.db")
+    assert code == 4
+    assert "ppsm ledger init" in err
+
+
+def test_audit_passes_as_json(run: Run) -> None:
+    code, out, _ = run(
+        "audit", "--alpha", 5, "--epsilon", 2, "--samples", 3000, "--confidence", 0.9999999, "--json"
+    )
+    report = json.loads(out)
+    assert code == 0
+    assert report["passes"] is True
+    assert report["claimed_epsilon"] == 2.0
+    assert 0 < report["epsilon_lower_bound"] <= 2.0
+    assert report["confidence"] == 0.9999999
+    assert report["mechanism"] == "laplace"
+
+
+def test_a_failed_audit_leaves_with_5(run: Run) -> None:
+    name = f"{__name__}:half_the_noise"
+    sys.modules.setdefault(__name__, sys.modules[half_the_noise.__module__])
+    code, out, err = run("audit", "--alpha", 1, "--samples", 1000, "--mechanism", name, "--json")
+    assert code == 5
+    assert json.loads(out)["passes"] is False
+    assert "failed its audit" in err
+    code, out, _ = run("audit", "--alpha", 1, "--samples", 1000, "--mechanism", name)
+    assert code == 5
+    assert "FAILED" in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--alpha", 0),
+        ("--alpha", "nan"),
+        ("--alpha", 1, "--epsilon", -1),
+        ("--alpha", 1, "--samples", 5),
+        ("--alpha", 1, "--confidence", 2),
+        ("--alpha", 1, "--mechanism", "no.such.module:function"),
+        ("--alpha", 1, "--mechanism", "gaussian"),
+        ("--alpha", 1, "--mechanism", "json:nothing"),
+    ],
+)
+def test_bad_audits_leave_with_2(arguments: tuple[object, ...], run: Run) -> None:
+    code, _, err = run("audit", *arguments)
+    assert code == 2
+    assert err.startswith("error: ")
+
+
+def test_progress_is_shown_on_a_terminal_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("audit", "--alpha", 1, "--samples", 500, "--confidence", 0.9999999)
+    assert run(*command)[2] == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "running the mechanism" in run(*command)[2]
