@@ -1,6 +1,7 @@
 """Damaged files never cause anything but an error of ppsm."""
 
 import contextlib
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases.samples import GAS_PER_UNIT, GAS_SI, GAS_US, LINKS, POWER
 
+from ppsm.cases.calibration.assumptions import Assumptions
+from ppsm.cases.calibration.build import build_case
+from ppsm.cases.entities import TABLES
 from ppsm.cases.links import parse_links
 from ppsm.cases.matgas import parse_matgas
 from ppsm.cases.matpower import parse_matpower
-from ppsm.cases.schema import TABLES, builtin_directory, load_case
+from ppsm.cases.schema import builtin_directory, load_case
 from ppsm.errors import PpsmError
 
 # fmt: off
@@ -46,14 +50,14 @@ READERS: list[tuple[Callable[[str], object], str]] = [
 
 @pytest.mark.parametrize(("reader", "text"), READERS)
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_readers(reader: Callable[[str], object], text: str, data: st.DataObject) -> None:
     with contextlib.suppress(PpsmError):
         reader(data.draw(damaged(text)))
 
 
 @given(data=st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_case_directories(data: st.DataObject) -> None:
     source = builtin_directory("two_node")
     name = data.draw(st.sampled_from([f"{table}.csv" for table in TABLES] + ["case.toml"]))
@@ -63,3 +67,21 @@ def test_case_directories(data: st.DataObject) -> None:
         (copy / name).write_bytes(content.encode("utf-8", "surrogatepass"))
         with contextlib.suppress(PpsmError):
             load_case(copy)
+
+
+@given(data=st.data())
+@settings(max_examples=15, deadline=None)
+def test_imports(data: st.DataObject) -> None:
+    texts = [POWER, GAS_PER_UNIT, LINKS]
+    which = data.draw(st.integers(0, 2))
+    numbers = [match.span() for match in re.finditer(r"(?<![\w.])\d+(\.\d+)?", texts[which])]
+    start, end = data.draw(st.sampled_from(numbers))
+    new = data.draw(st.sampled_from(["0", "-1", "1e9", "1e-9", "NaN", "3", "99"]))
+    texts[which] = texts[which][:start] + new + texts[which][end:]
+    with contextlib.suppress(PpsmError):
+        build_case(
+            parse_matpower(texts[0]),
+            parse_matgas(texts[1]),
+            parse_links(texts[2]),
+            Assumptions(gas_share=0.01),
+        )

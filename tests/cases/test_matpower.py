@@ -23,6 +23,10 @@ def test_buses_generators_and_branches() -> None:
     assert network.branches[1].shift_deg == -1.1
 
 
+def test_line_ends_of_other_systems_change_nothing() -> None:
+    assert parse_matpower(POWER.replace("\n", "\r\n")) == parse_matpower(POWER)
+
+
 def test_standard_fuel_lists_are_read() -> None:
     text = POWER.replace("mpc.gen_name", "mpc.gennotes") + "mpc.genfuel = {'coal'; 'ng'; 'hydro'; 'oil'};"
     fuels = [generator.fuel for generator in parse_matpower(text).generators]

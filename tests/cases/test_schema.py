@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppsm.cases.schema import TABLES, Case, builtin_cases, builtin_directory, load_case, save_case
+from ppsm.cases.entities import TABLES
+from ppsm.cases.schema import Case, builtin_cases, builtin_directory, load_case, save_case
 from ppsm.cases.tables import columns_of
 from ppsm.errors import FileFormatError, InputError
 
@@ -167,3 +168,10 @@ def test_an_empty_table_is_named(copy: Path) -> None:
 
 def test_every_table_is_a_field_of_the_case() -> None:
     assert set(TABLES) <= set(Case.__dataclass_fields__)
+
+
+def test_the_published_networks_keep_their_notice() -> None:
+    text = (builtin_directory("northeast") / "SOURCE.md").read_text(encoding="utf-8")
+    assert "Copyright (c) 2016, Triad National Security, LLC" in text
+    assert "THIS SOFTWARE IS PROVIDED BY TRIAD NATIONAL SECURITY, LLC AND CONTRIBUTORS" in text
+    assert "These tables are modified" in text

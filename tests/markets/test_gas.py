@@ -1,6 +1,7 @@
 """The gas market against prices found by hand, and properties of its linearisation."""
 
 from dataclasses import replace
+from functools import cache
 
 import linopy
 import numpy as np
@@ -20,6 +21,11 @@ from ppsm.markets.matrices import linear_program
 from ppsm.markets.weymouth import fitted_pressures, weymouth_error
 
 TWO_NODE = load_case("two_node")
+
+
+@cache
+def two_node_market() -> GasMarket:
+    return build_gas_market(TWO_NODE)
 
 
 def cleared(
@@ -47,25 +53,25 @@ def feasible(market: GasMarket, demand: list[float], burn: float = 0.0) -> bool:
     ],
 )
 def test_two_node_prices_by_hand(demand: float, cost: float, field_price: float, city_price: float) -> None:
-    found, prices, _ = cleared(build_gas_market(TWO_NODE), [demand])
+    found, prices, _ = cleared(two_node_market(), [demand])
     assert found == pytest.approx(cost)
     np.testing.assert_allclose(prices, [field_price, city_price])
 
 
 def test_burn_counts_like_demand() -> None:
-    market = build_gas_market(TWO_NODE)
+    market = two_node_market()
     np.testing.assert_allclose(market.withdrawal_mwh([800], [400]), [0, 1200])
     assert cleared(market, [800], 400)[0] == pytest.approx(14_000)
 
 
 def test_more_than_all_supply_is_infeasible() -> None:
-    market = build_gas_market(TWO_NODE)
+    market = two_node_market()
     assert feasible(market, [2300])
     assert not feasible(market, [2301])
 
 
 def test_a_negative_demand_is_an_injection_that_has_to_go_somewhere() -> None:
-    market = build_gas_market(TWO_NODE)
+    market = two_node_market()
     # the city is a dead end: only a plant's burn can take the gas
     assert feasible(market, [-100], 100)
     assert not feasible(market, [-100], 99)
@@ -212,7 +218,7 @@ def test_prices_are_the_slope_of_the_cost() -> None:
 
 
 def test_names_and_maps() -> None:
-    market = build_gas_market(TWO_NODE)
+    market = two_node_market()
     assert [market.program.row_names[row] for row in market.balance_rows] == [
         "balance[field]",
         "balance[city]",
@@ -230,11 +236,11 @@ def test_what_cannot_be_built_is_named() -> None:
     with pytest.raises(InputError, match="1 tangents were asked for"):
         build_gas_market(TWO_NODE, tangents=1)
     with pytest.raises(InputError, match="gas demand"):
-        build_gas_market(TWO_NODE).withdrawal_mwh([1, 2])
+        two_node_market().withdrawal_mwh([1, 2])
     with pytest.raises(InputError, match="the burn"):
-        build_gas_market(TWO_NODE).withdrawal_mwh([1], [np.nan])
+        two_node_market().withdrawal_mwh([1], [np.nan])
     with pytest.raises(InputError, match="the burn"):
-        build_gas_market(TWO_NODE).withdrawal_mwh([1], [1, 2, 3])
+        two_node_market().withdrawal_mwh([1], [1, 2, 3])
 
 
 def test_only_minimising_linear_programs_have_matrices() -> None:

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ppsm.cases.tables import fail
+from ppsm.cases.entities import TABLES, Compressor, Pipe, Regulator, upstream_downstream
+from ppsm.cases.tables import check_values, fail
 from ppsm.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -19,8 +20,13 @@ if TYPE_CHECKING:
 _TOLERANCE_MW = 1e-6
 
 
-def check_case(case: Case) -> None:
-    """Raise an error for the first thing that is wrong with a case."""
+def check_case(case: Case, *, directed: bool = True) -> None:
+    """Raise an error for the first thing that is wrong with a case.
+
+    With ``directed`` false the flow directions are not looked at: they may still have to be found.
+    """
+    for table, kind in TABLES.items():
+        check_values(f"{table}.csv", kind, getattr(case, table))
     _check_not_empty(case)
     _check_ids(case)
     _check_references(case)
@@ -32,6 +38,8 @@ def check_case(case: Case) -> None:
     _check_load_shape(case)
     _check_power_network(case)
     _check_gas_network(case)
+    if directed:
+        _check_flow_directions(case)
 
 
 def _check_not_empty(case: Case) -> None:
@@ -234,13 +242,13 @@ def _check_power_network(case: Case) -> None:
         )
 
 
-def _directed(row: Any) -> tuple[str, str]:
-    ends = (row.from_junction, row.to_junction)
-    return ends if row.flow_direction == "forward" else ends[::-1]
+def _flow_edges(case: Case) -> list[tuple[str, str]]:
+    rows: tuple[Pipe | Compressor | Regulator, ...] = (*case.pipes, *case.compressors, *case.regulators)
+    return [upstream_downstream(row) for row in rows]
 
 
 def _check_gas_network(case: Case) -> None:
-    edges = [_directed(row) for row in (*case.pipes, *case.compressors, *case.regulators)]
+    edges = _flow_edges(case)
     supplied = {bid.junction for bid in case.supplies}
     anywhere = _reached(_both_ways(edges), [case.junctions[0].junction])
     for index, junction in enumerate(case.junctions):
@@ -253,7 +261,10 @@ def _check_gas_network(case: Case) -> None:
                 f"junction '{junction.junction}' is on an island of {len(island)} that {supply} and no "
                 f"pipe to junction '{case.junctions[0].junction}'; connect it or remove it.",
             )
-    downstream = _reached(edges, supplied)
+
+
+def _check_flow_directions(case: Case) -> None:
+    downstream = _reached(_flow_edges(case), {bid.junction for bid in case.supplies})
     for index, delivery in enumerate(case.deliveries):
         if delivery.base_mwh > 0 and delivery.junction not in downstream:
             fail(

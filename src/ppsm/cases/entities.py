@@ -119,6 +119,13 @@ class Regulator:
     capacity_mwh: float = number(0, 1e8, blank=inf)
 
 
+def upstream_downstream(row: Pipe | Compressor | Regulator) -> tuple[str, str]:
+    """Return the junctions that gas leaves and enters through a component."""
+    if row.flow_direction == "forward":
+        return row.from_junction, row.to_junction
+    return row.to_junction, row.from_junction
+
+
 @dataclass(frozen=True)
 class SupplyBid:
     """One block of a gas supplier's daily bid."""
@@ -161,3 +168,20 @@ class LoadHour:
 
     hour: int = whole(0, 167)
     load_factor: float = number(0, 10)
+
+
+# Table name -> kind of row; the file is the name with ".csv".
+TABLES: dict[str, type] = {
+    "buses": Bus,
+    "lines": Line,
+    "fleets": Fleet,
+    "bids": Bid,
+    "junctions": Junction,
+    "pipes": Pipe,
+    "compressors": Compressor,
+    "regulators": Regulator,
+    "supplies": SupplyBid,
+    "deliveries": Delivery,
+    "links": Link,
+    "load_shape": LoadHour,
+}

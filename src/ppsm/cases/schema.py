@@ -15,6 +15,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.cases.checks import check_case
 from ppsm.cases.entities import (
+    TABLES,
     Bid,
     Bus,
     Compressor,
@@ -33,22 +34,6 @@ from ppsm.errors import FileFormatError, InputError
 
 SCHEMA_VERSION = 1
 UNITS = {"power": "MW", "energy": "MWh", "pressure": "bar", "money": "USD"}
-
-# Table name -> kind of row; the file is the name with ".csv".
-TABLES: dict[str, type] = {
-    "buses": Bus,
-    "lines": Line,
-    "fleets": Fleet,
-    "bids": Bid,
-    "junctions": Junction,
-    "pipes": Pipe,
-    "compressors": Compressor,
-    "regulators": Regulator,
-    "supplies": SupplyBid,
-    "deliveries": Delivery,
-    "links": Link,
-    "load_shape": LoadHour,
-}
 
 
 @dataclass(frozen=True)

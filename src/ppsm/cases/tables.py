@@ -142,6 +142,16 @@ def _value(file: str, index: int, name: str, column: Column, cell: str) -> Any:
     return value
 
 
+def check_values(file: str, kind: type[T], rows: Sequence[T]) -> None:
+    """Hold rows that were made in memory to what :func:`read_table` would accept from a file."""
+    for index, row in enumerate(rows):
+        for name, column in columns_of(kind).items():
+            value = getattr(row, name)
+            if isinstance(value, float) and value == column.blank:
+                continue
+            _value(file, index, name, column, str(value))
+
+
 def write_table(path: Path, kind: type[T], rows: Sequence[T]) -> None:
     """Write rows as a CSV file that :func:`read_table` reads back to the same values."""
     columns = columns_of(kind)

@@ -27,7 +27,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, IntArray, SparseMatrix, frozen_vector
-from ppsm.cases.entities import Compressor, Pipe, Regulator
+from ppsm.cases.entities import upstream_downstream
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
 from ppsm.markets.matrices import linear_program
@@ -106,15 +106,7 @@ def _add_supply(model: Any, case: Case, junctions: pd.Index) -> tuple[Any, xr.Da
     price = xr.DataArray([bid.price_usd_per_mwh for bid in case.supplies], coords=[names])
     accepted = model.add_variables(0, size, name="supply_mwh")
     model.add_objective((price * accepted).sum())
-    place = _incidence(names, junctions, [(bid.junction, 1.0) for bid in case.supplies])
-    return accepted, place
-
-
-def upstream_downstream(row: Pipe | Compressor | Regulator) -> tuple[str, str]:
-    """Return the junctions that gas leaves and enters through a component."""
-    if row.flow_direction == "forward":
-        return row.from_junction, row.to_junction
-    return row.to_junction, row.from_junction
+    return accepted, _incidence(names, junctions, [bid.junction for bid in case.supplies])
 
 
 def _add_flows(model: Any, kind: str, rows: Sequence[Any], junctions: pd.Index) -> tuple[Any, xr.DataArray]:
@@ -123,14 +115,14 @@ def _add_flows(model: Any, kind: str, rows: Sequence[Any], junctions: pd.Index) 
     capacity = xr.DataArray([getattr(row, "capacity_mwh", np.inf) for row in rows], coords=[names])
     flow = model.add_variables(0, capacity, name=f"{kind}_flow_mwh")
     ends = [upstream_downstream(row) for row in rows]
-    incidence = _incidence(names, junctions, [(down, 1.0) for _, down in ends])
-    return flow, incidence - _incidence(names, junctions, [(up, 1.0) for up, _ in ends])
+    entering = _incidence(names, junctions, [down for _, down in ends])
+    return flow, entering - _incidence(names, junctions, [up for up, _ in ends])
 
 
-def _incidence(names: pd.Index, junctions: pd.Index, entries: Sequence[tuple[str, float]]) -> xr.DataArray:
+def _incidence(names: pd.Index, junctions: pd.Index, places: Sequence[str]) -> xr.DataArray:
+    """Return the matrix (names x junctions) with a one where each name has its place."""
     matrix = np.zeros((len(names), len(junctions)))
-    columns = junctions.get_indexer(pd.Index([junction for junction, _ in entries]))
-    matrix[np.arange(len(names)), columns] = [value for _, value in entries]
+    matrix[np.arange(len(names)), junctions.get_indexer(pd.Index(places))] = 1.0
     return xr.DataArray(matrix, coords=[names, junctions])
 
 
@@ -219,7 +211,7 @@ def _with_line_pack(model: Any, case: Case, junctions: pd.Index, net_inflow: Any
     packed = model.add_variables(
         0, xr.DataArray([row.pack_mwh for row in packing], coords=[names]), name="packed_mwh"
     )
-    place = _incidence(names, junctions, [(row.junction, 1.0) for row in packing])
+    place = _incidence(names, junctions, [row.junction for row in packing])
     return net_inflow - _at_junction(packed, place, "packing")
 
 

@@ -21,6 +21,7 @@ def build_case(
 ) -> Case:
     """Return the case of two published networks and the links between them, checked."""
     case = _in_published_orientation(power, gas, links, assumptions)
+    check_case(case, directed=False)
     dispatch = approximate_dispatch(case, max(case.power_stress), assumptions.direction_price_usd_per_mmbtu)
     stressed = withdrawals_mwh(case, case.demand_mwh(max(case.gas_stress)), dispatch.burn_mwh)
     directed = with_flow_directions(case, stressed)

@@ -136,14 +136,15 @@ def _add_pipes(model: Any, rows: Sequence[Any], flows: tuple[Any, Any, Any], dro
     spread = _spread(model)
     model.add_constraints(drop - spread * way >= -spread, name="pipe_falls_forward")
     model.add_constraints(drop - spread * way <= 0, name="pipe_falls_backward")
-    constant = np.array([row.weymouth_mwh_per_bar for row in rows])
-    for number in range(1, _TANGENTS):
-        at = constant * np.sqrt(spread) * (number / (_TANGENTS - 1)) ** 2
-        slope = xr.DataArray(constant**2 / (2 * at), coords=[names])
-        half = xr.DataArray(at / 2, coords=[names])
-        slack = slope * spread
-        model.add_constraints(forward - slope * drop + slack * way <= half + slack, name=f"tangent_{number}")
-        model.add_constraints(backward + slope * drop - slack * way <= half, name=f"tangent_back_{number}")
+    constant = np.array([[row.weymouth_mwh_per_bar] for row in rows])
+    numbers = pd.Index(range(1, _TANGENTS), name="tangent")
+    touched: list[Any] = [names, numbers]
+    at = constant * np.sqrt(spread) * (numbers.to_numpy() / (_TANGENTS - 1)) ** 2
+    slope = xr.DataArray(constant**2 / (2 * at), coords=touched)
+    half = xr.DataArray(at / 2, coords=touched)
+    slack = slope * spread
+    model.add_constraints(forward - slope * drop + slack * way <= half + slack, name="tangents")
+    model.add_constraints(backward + slope * drop - slack * way <= half, name="tangents_backward")
 
 
 def _add_stations(model: Any, kind: str, rows: Sequence[Any], way: Any, ends: tuple[Any, Any]) -> None:

@@ -34,6 +34,10 @@ def _bus(bus: PowerBus, fixed_mw: float) -> Bus:
     )
 
 
+def _isolated(network: PowerNetwork) -> set[str]:
+    return {bus.id for bus in network.buses if bus.isolated}
+
+
 def lines(network: PowerNetwork, assumptions: Assumptions) -> tuple[Line, ...]:
     """Return the lines of the DC power flow, ratings scaled where there are any."""
     return tuple(
@@ -46,7 +50,7 @@ def lines(network: PowerNetwork, assumptions: Assumptions) -> tuple[Line, ...]:
             rating_mw=branch.rating_mw * assumptions.line_rating_factor,
         )
         for branch in network.branches
-        if branch.in_service
+        if branch.in_service and not {branch.from_bus, branch.to_bus} & _isolated(network)
     )
 
 
@@ -55,11 +59,14 @@ def fleets(
 ) -> tuple[tuple[Fleet, ...], tuple[Bid, ...], dict[str, float]]:
     """Return fleets, their bids, and the heat rate of each gas fleet by its generator's id."""
     linked = {link.generator for link in links}
+    isolated = _isolated(network)
     rows: list[Fleet] = []
     bids: list[Bid] = []
     heat_rates: dict[str, float] = {}
     for generator in network.generators:
-        if not generator.in_service or generator.fuel in _NO_ENERGY or generator.max_mw <= 0:
+        if generator.fuel in _NO_ENERGY or generator.max_mw <= 0:
+            continue
+        if not generator.in_service or generator.bus in isolated:
             continue
         fuel = "gas" if generator.id in linked else generator.fuel if generator.fuel in FUELS else "other"
         kind = _technology_name(fuel, generator)
