@@ -7,8 +7,8 @@ fault was caught: by the whole audit, and by the lower bound on epsilon alone.
 import sys
 
 import numpy as np
-from benchmarks.faults import FAULTS, honest
 
+from benchmarks.faults import FAULTS, honest
 from ppsm.privacy.audit import AuditReport, audit_laplace
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 40_000, 60_000, 100_000, 150_000, 200_000)

@@ -6,12 +6,12 @@ failed; 4 a release was refused; 5 an audit failed; 130 interrupted.
 
 import sys
 
-from ppsm.cli import audit, bilevel, demo, ledger
+from ppsm.cli import audit, bilevel, demo, gauc, ledger
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.case import app as case_app
 from ppsm.errors import PpsmError
 
-__all__ = ["app", "audit", "bilevel", "demo", "ledger", "main"]
+__all__ = ["app", "audit", "bilevel", "demo", "gauc", "ledger", "main"]
 
 app.add_typer(case_app, name="case")
 

@@ -1,9 +1,9 @@
 """Clearing GM at a demand and a burn, and the question whether valid prices exist.
 
-"Is there an optimal price vector with ``y_j <= cap_j`` at these junctions?" is a linear program: put a virtual
-supply priced at the cap at each of them. A supply at that price changes the optimum exactly when gas is worth
-more there under every optimal price vector. So the answer is yes when the optimum does not improve, and then
-the prices of the program with virtual supplies are optimal for the market and respect the caps.
+"Is there an optimal price vector with ``y_j <= cap_j`` at these junctions?" is a linear program: put a
+virtual supply priced at the cap at each of them. A supply at that price changes the optimum exactly when gas
+is worth more there under every optimal price vector. So the answer is yes when the optimum does not improve,
+and then the prices of the program with virtual supplies are optimal for the market and respect the caps.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray
+from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.markets.gas import GasMarket
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
@@ -41,9 +41,7 @@ class GasClearing:
         self._columns = market.program.shape[1] + np.arange(self._places.size)
         self._live = PersistentLp(_with_virtual_supplies(market, self._places))
 
-    def clear(
-        self, withdrawal_mwh: FloatArray, caps_usd_per_mwh: FloatArray | None = None
-    ) -> GasDay | None:
+    def clear(self, withdrawal_mwh: FloatArray, caps_usd_per_mwh: FloatArray | None = None) -> GasDay | None:
         """Clear the market; with caps by plant (inf for none), prices respect them where they can.
 
         None where the withdrawals cannot be served.
@@ -77,7 +75,7 @@ class GasClearing:
         return GasDay(solution.objective, solution.prices[rows], solution.columns[: self._columns[0]])
 
 
-def _with_virtual_supplies(market: GasMarket, places: FloatArray) -> LinearProgram:
+def _with_virtual_supplies(market: GasMarket, places: IntArray) -> LinearProgram:
     program = market.program
     count = places.size
     entries = (np.ones(count), (market.balance_rows[places], np.arange(count)))

@@ -1,11 +1,11 @@
 """UC, the leader's unit commitment: problem (3) of the paper's appendix.
 
-Fleets are clusters of identical units: ``on`` counts the units that run, so a single unit is a cluster of one.
-The day is cyclic: hour 0 follows the last hour, which leaves no free start at its edges.
+Fleets are clusters of identical units: ``on`` counts the units that run, so a single unit is a cluster of
+one. The day is cyclic: hour 0 follows the last hour, which leaves no free start at its edges.
 
 Gas prices enter through **levels** only (see :mod:`ppsm.markets.validity`): a plant at level k must give at
-least its first k blocks from every running unit. :class:`UnitCommitment` therefore takes the matrices once and
-changes coefficients of ``least_output`` for a level.
+least its first k blocks from every running unit. :class:`UnitCommitment` therefore takes the matrices once
+and changes coefficients of ``least_output`` for a level.
 """
 
 from dataclasses import dataclass, replace
@@ -44,7 +44,9 @@ def build_commitment(system: PowerSystem) -> linopy.Model:
     accepted, output = add_dispatch(model, system)
     # selected blocks: no more than the running units offer
     offered = system.block_mw.fillna(0.0) * on
-    model.add_constraints(accepted - offered <= 0, name="block_limit", mask=system.has_block * hours > 0)
+    model.add_constraints(
+        accepted.fillna(0) - offered <= 0, name="block_limit", mask=system.has_block * hours > 0
+    )
     model.add_constraints(output - system.least_mw * on >= 0, name="least_output")
     _add_ramps(model, system, on, start, stop, output)
     if system.case.reserve_fraction > 0:
@@ -123,7 +125,9 @@ class UnitCommitment:
         self._balance = read.constraints["bus_balance"].transpose("hour", "bus").values
         has_reserve = case.reserve_fraction > 0
         self._reserve = read.constraints["reserve"].values if has_reserve else np.empty(0, dtype=np.int64)
-        self.link_fleets = np.array([self.system.fleets.get_loc(link.fleet) for link in case.links], dtype=int)
+        self.link_fleets = np.array(
+            [self.system.fleets.get_loc(link.fleet) for link in case.links], dtype=int
+        )
         self.burn_map = self._burn_map()
 
     def _burn_map(self) -> SparseMatrix:
@@ -140,7 +144,8 @@ class UnitCommitment:
 
     def output_mw(self, columns: FloatArray) -> FloatArray:
         """Output by fleet and hour."""
-        return np.where(self._accepted >= 0, columns[self._accepted], 0.0).sum(axis=1)
+        output: FloatArray = np.where(self._accepted >= 0, columns[self._accepted], 0.0).sum(axis=1)
+        return output
 
     def at(self, power_stress: float, least_mw: FloatArray | None = None) -> LinearProgram | None:
         """The program at a stress; ``least_mw`` by link is the least output of a running unit, inf for off.
@@ -178,7 +183,7 @@ class UnitCommitment:
         limits: SolveLimits,
         integer: BoolArray | None = None,
     ) -> CommitmentOutcome:
-        """Solve UC as a MILP; ``levels`` only label the outcome, ``integer`` is for programs with more columns."""
+        """Solve UC as a MILP; ``levels`` label the outcome, ``integer`` is for programs with more columns."""
         if program is None:
             return CommitmentOutcome(Status.INFEASIBLE, levels)
         whole = self.is_integer if integer is None else integer

@@ -1,7 +1,7 @@
 """EM, the electricity market: problem (4) of the paper's appendix, a least-cost dispatch of selected bids.
 
-Commitment and levels fix what the running units offer and must give; the dispatch is a linear program over the
-day under DC power flow (4b). It lives in one solver: commitments and loads are changes of right-hand sides.
+Commitment and levels fix what the running units offer and must give; the dispatch is a linear program over
+the day under DC power flow (4b). It lives in one solver: commitments and loads change right-hand sides.
 
 Leader and EM pay for the same dispatch, so the dispatch of a UC optimum is an EM optimum at its commitment;
 the solver re-solves it here all the same, and the certificate does so once more on its own.

@@ -1,11 +1,12 @@
 """Exact search for small cases: commitments in order of cost until none can be better.
 
-UC without prices gives the cheapest commitment; the best valid choice of levels for it is found by a best-first
-search over level vectors (raising a level never lowers EM's cost); then that commitment is cut off and UC is
-solved again. UC's bound only rises, so the search ends with a proof when it meets the best valid answer.
+UC without prices gives the cheapest commitment; the best valid choice of levels for it is found by a
+best-first search over level vectors (raising a level never lowers EM's cost); then that commitment is cut
+off and UC is solved again. UC's bound only rises, so the search ends with a proof when it meets the best
+valid answer.
 
-A cut excludes one commitment. Counts of units are written in unary (``on = sum of b_i``, ``b_i >= b_(i+1)``), and
-at least one ``b_i`` must differ. Where EM has several optimal dispatches the one that HiGHS returns counts.
+A cut excludes one commitment. Counts of units are written in unary (``on = sum of b_i``, ``b_i >= b_(i+1)``),
+and at least one ``b_i`` must differ. Where EM has several optimal dispatches, the one HiGHS returns counts.
 """
 
 import heapq
@@ -13,6 +14,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -125,10 +127,11 @@ class _Master:
         places = (np.tile(np.arange(inner.size), 2), np.concatenate([inner, inner + 1]))
         order = sp.csr_array((signs, places), shape=(inner.size, total))
         zeros = np.zeros(rows)
+        blocks: Any = [[program.matrix, None], [minus_on, ones], [None, order]]
         return replace(
             program,
             cost=np.concatenate([program.cost, np.zeros(total)]),
-            matrix=sp.csr_array(sp.block_array([[program.matrix, None], [minus_on, ones], [None, order]])),
+            matrix=sp.csr_array(sp.block_array(blocks)),
             row_lower=np.concatenate([program.row_lower, zeros, np.zeros(inner.size)]),
             row_upper=np.concatenate([program.row_upper, zeros, np.ones(inner.size)]),
             column_lower=np.concatenate([program.column_lower, np.zeros(total)]),

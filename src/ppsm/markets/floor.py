@@ -14,19 +14,20 @@ exceeds a plant's threshold the plant, if it runs, must be at a higher level. Th
 relaxation, which shrinks Q: the argument is repeated until nothing moves.
 """
 
+import itertools
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.markets.evaluate import Followers, GameAnswer
-from ppsm.markets.policy import PolicyFinder, largest
-from ppsm.markets.region import BurnRegion, burn_region, place_map
+from ppsm.markets.policy import PolicyFinder
+from ppsm.markets.region import BurnRegion, place_map
 
 _ROUNDS = 4
 # Parts of a place's least burn by which it is lowered in the argument: the more, the less U0 - V matters.
 _STEPS = (0.02, 0.3, 1.0)
+_LARGEST_STEP_MWH = 50.0
 
 
 class PriceFloors:
@@ -60,7 +61,7 @@ class PriceFloors:
         best: GameAnswer,
         seconds_left: Callable[[], float],
     ) -> IntArray | None:
-        """Levels of every answer that costs less than the target, by plant; None if time or proof runs out."""
+        """Levels of every answer that costs less than the target, by plant; None if no proof is found."""
         levels = np.zeros(self.followers.levels.count, dtype=np.int64)
         for _ in range(_ROUNDS):
             region = self._region(power_stress, levels, target_usd, seconds_left)
@@ -68,7 +69,7 @@ class PriceFloors:
                 break
             if region.empty:
                 return best.power.levels.copy()  # no answer below the target at all
-            floors = self._floors(demand_mwh, region, best)
+            floors = self._floors(demand_mwh, region, best, seconds_left)
             raised = np.maximum(levels, self.followers.levels.needed(floors))
             if (raised == levels).all():
                 break
@@ -85,44 +86,69 @@ class PriceFloors:
         program = self.followers.commitment.at(power_stress, self.followers.levels.least_at(levels))
         if program is None:
             return None
-        region = burn_region(self.followers, program, target_usd, seconds_left)
-        if region is not None:
-            self._regions[key] = region
+        region = BurnRegion(self.followers, program, target_usd)
+        if not region.empty and not region.bound(seconds_left):
+            return None
+        self._regions[key] = region
         return region
 
-    def _floors(self, demand_mwh: FloatArray, region: BurnRegion, best: GameAnswer) -> FloatArray:
-        """Proven floors of the gas price by plant in $/MWh (-inf where nothing is proven)."""
-        floors = np.full(self.followers.levels.count, -np.inf)
-        base = self._place_map @ best.power.dispatch.burn_mwh
-        base = np.clip(base, region.lower_mwh, region.upper_mwh)
+    def _floors(
+        self, demand_mwh: FloatArray, region: BurnRegion, best: GameAnswer, seconds_left: Callable[[], float]
+    ) -> FloatArray:
+        """Proven floors of the gas price by plant in $/MWh (-inf where nothing is proven).
+
+        The total burn is cut where the merit order of supply has its steps: within a slice one price rules.
+        """
+        floors = np.full(self.followers.levels.count, np.inf)
+        burn = np.clip(self._place_map @ best.power.dispatch.burn_mwh, region.lower_mwh, region.upper_mwh)
+        for part in self._slices(demand_mwh, region):
+            floors = np.minimum(floors, self._floors_of_slice(demand_mwh, part, burn, seconds_left))
+            if (floors == -np.inf).all():
+                break
+        return floors
+
+    def _slices(self, demand_mwh: FloatArray, region: BurnRegion) -> list[BurnRegion]:
         market = self.followers.gas.market
-        demand = market.withdrawal_mwh(demand_mwh)
-        withdrawal = demand.copy()
+        supply = market.variables.positions("supply_mwh")
+        order = supply[np.argsort(market.program.cost[supply])]
+        steps = np.cumsum(market.program.column_upper[order]) - demand_mwh.sum()
+        low, high = region.total_mwh
+        cuts = [low, *steps[(steps > low) & (steps < high)].tolist(), high]
+        return [region.between(start, end) for start, end in itertools.pairwise(cuts)]
+
+    def _floors_of_slice(
+        self, demand_mwh: FloatArray, region: BurnRegion, burn: FloatArray, seconds_left: Callable[[], float]
+    ) -> FloatArray:
+        floors = np.full(self.followers.levels.count, -np.inf)
+        base = _with_total(burn, region)
+        market = self.followers.gas.market
+        withdrawal = market.withdrawal_mwh(demand_mwh)
         withdrawal[self.places] += base
         day = self.followers.gas.clear(withdrawal)
         if day is None:
             return floors
         prices = day.prices_usd_per_mwh
+        reach = np.maximum(region.lower_mwh[self._place_of_plant], self._least_running)
         for step in _STEPS:
-            edge = region.lower_mwh * (1.0 - step)
-            reach = np.maximum(region.lower_mwh[self._place_of_plant], self._least_running)
-            moved = reach - edge[self._place_of_plant]
-            wider = replace(
-                region, lower_mwh=edge, total_lower_mwh=region.total_lower_mwh - float(moved.max())
-            )
-            policy = self._finder.find(withdrawal, base, wider, day.columns, prices)
+            moved = np.minimum(step * reach, _LARGEST_STEP_MWH)
+            lowered = np.zeros(self.places.size)
+            np.maximum.at(lowered, self._place_of_plant, moved)
+            policy = self._finder.find(withdrawal, base, region, lowered, day.columns, prices, seconds_left)
             if policy is None:
-                continue
-            excess = policy.base_cost_usd - day.cost_usd + self._tilt(policy.slope_usd_per_mwh, prices, base, region)
+                break
+            slope = policy.slope_usd_per_mwh
+            tilt = region.largest(slope - prices[self.places]) - float((slope - prices[self.places]) @ base)
             # Rounding of two linear programs must not pass for a proof.
-            excess += 1e-7 * abs(day.cost_usd)
-            found = policy.slope_usd_per_mwh[self._place_of_plant] - excess / np.maximum(moved, 1e-9)
+            excess = policy.base_cost_usd - day.cost_usd + max(tilt, 0.0) + 1e-8 * abs(day.cost_usd)
+            found = slope[self._place_of_plant] - excess / np.maximum(moved, 1e-9)
             floors = np.maximum(floors, found)
         return floors
 
-    def _tilt(self, slope: FloatArray, prices: FloatArray, base: FloatArray, region: BurnRegion) -> float:
-        """Return ``max (p - y0)'(q - q0)`` over the region."""
-        total = (region.total_lower_mwh - base.sum(), region.total_upper_mwh - base.sum())
-        return largest(
-            slope - prices[self.places], region.lower_mwh - base, region.upper_mwh - base, total
-        )
+
+def _with_total(burn: FloatArray, region: BurnRegion) -> FloatArray:
+    """A burn near the given one whose total is in the middle of the region's."""
+    missing = sum(region.total_mwh) / 2 - float(burn.sum())
+    room = region.upper_mwh - burn if missing > 0 else burn - region.lower_mwh
+    share = min(abs(missing) / max(float(room.sum()), 1e-9), 1.0)
+    moved: FloatArray = burn + np.sign(missing) * share * room
+    return moved

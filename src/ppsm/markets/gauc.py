@@ -3,11 +3,11 @@
 The sensitive demand reaches the leader only through gas prices, and prices only through levels
 (:mod:`ppsm.markets.validity`). Hence:
 
-- **incumbent**: UC at some levels -> EM -> GM prices -> the levels these ask for -> UC again, until a commitment
-  is valid; remembered commitments are tried first. EM is solved again at every commitment.
-- **bound**: UC at level 0 is a bound for every demand. :mod:`ppsm.markets.floor` proves that all answers which
-  would beat the incumbent by more than the gap have prices above some thresholds; then UC at the levels these
-  ask for bounds them too. On small cases commitments are enumerated in order of cost.
+- **incumbent**: UC at some levels -> EM -> GM prices -> the levels these ask for -> UC again, until a
+commitment   is valid; remembered commitments are tried first. EM is solved again at every commitment.
+- **bound**: UC at level 0 is a bound for every demand. :mod:`ppsm.markets.floor` proves that all answers
+which   would beat the incumbent by more than the gap have prices above some thresholds; then UC at the levels
+these   ask for bounds them too. On small cases commitments are enumerated in order of cost.
 """
 
 import math
@@ -32,6 +32,8 @@ from ppsm.status import Status, relative_gap
 # UC is solved ten times closer than the gap asked for, so that what is left goes to prices.
 _UC_SHARE_OF_GAP = 0.1
 _UC_FEASIBILITY = 1e-7
+# Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
+_TARGET_SHARE_OF_GAP = 0.98
 _ROUNDS = 8
 
 Progress = Callable[[str, float | None, float | None], None]
@@ -131,7 +133,7 @@ class _Search:
         if not self._closed():
             self._price_loop(base)
         if not self._closed() and self.best is not None:
-            self._prove_with_floors()
+            self._prove_with_floors(self.best)
         if not self._closed() and unary_size(self.followers) <= LARGEST_UNARY:
             self._enumerate()
 
@@ -190,7 +192,7 @@ class _Search:
         """Both followers' answers to a remembered commitment; EM's part is solved once per commitment."""
         answers = self.solver._answers
         key = (entry.power_stress, entry.levels)
-        if key not in answers or (answers[key] is not None and answers[key].on is not entry.on):
+        if key not in answers:
             levels = np.array(entry.levels, dtype=np.int64)
             answers[key] = self.followers.power_answer(entry.power_stress, entry.on, levels)
         power = answers[key]
@@ -245,12 +247,11 @@ class _Search:
         if power is not None:
             self._offer(self.followers.game_answer(power, self.demand))
 
-    def _prove_with_floors(self) -> None:
+    def _prove_with_floors(self, best: GameAnswer) -> None:
         """Levels that every better answer must have, and UC at them."""
-        assert self.best is not None
-        target = self.best.power.cost_usd * (1 - self.gap)
+        target = best.power.cost_usd * (1 - _TARGET_SHARE_OF_GAP * self.gap)
         self._say("price floors")
-        levels = self.solver.floors.levels(self.power_stress, self.demand, target, self.best, self.left)
+        levels = self.solver.floors.levels(self.power_stress, self.demand, target, best, self.left)
         if levels is None or not levels.any():
             return
         entry = self._unit_commitment(levels)

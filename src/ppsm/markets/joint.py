@@ -1,12 +1,13 @@
 """UC and the feasible region of GM as one program: commitments whose burn the gas network can deliver.
 
-UC alone does not know the gas network. Its burn may be undeliverable (noise can make demand negative at a dead
-end, where only a plant can take the gas), or may need supply at prices that no bid covers. Putting GM's rows
-(5b), (5c) beside UC's, with the burn moved to the left-hand side of the balances, keeps commitments that GM can
-serve; taking away supply blocks above a price keeps those that leave prices below it.
+UC alone does not know the gas network. Its burn may be undeliverable (noise can make demand negative at a
+dead end, where only a plant can take the gas), or may need supply at prices that no bid covers. Putting GM's
+rows (5b), (5c) beside UC's, with the burn moved to the left-hand side of the balances, keeps commitments that
+GM can serve; taking away supply blocks above a price keeps those that leave prices below it.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +38,8 @@ def join(
         shape=(gas.shape[0], market.balance_rows.size),
     )
     taken = -(place @ market.burn_to_balance @ commitment.burn_map)
-    matrix: SparseMatrix = sp.csr_array(sp.block_array([[program.matrix, None], [taken, gas.matrix]]))
+    blocks: Any = [[program.matrix, None], [taken, gas.matrix]]
+    matrix: SparseMatrix = sp.csr_array(sp.block_array(blocks))
     upper = gas.column_upper.copy()
     supply = market.variables.positions("supply_mwh")
     upper[supply[gas.cost[supply] > highest_price_usd_per_mwh]] = 0.0

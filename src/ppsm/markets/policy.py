@@ -1,12 +1,13 @@
 """A gas network that follows the burn: linear responses, and how much room they need in every row.
 
-A **policy** serves the burn ``q`` by ``x(q) = x0 + G (q - q0)``: one more MWh at a place comes from a marginal
-supply along a path, raising flows that run along the path and lowering those that run against it. If ``x0``
-leaves every row and bound the room that ``G (q - q0)`` can take over a region of burns, then ``x(q)`` is
-feasible on all of it, and ``cost' x(q)`` is an upper bound on GM's value there, affine in q.
+A **policy** serves the burn ``q`` by ``x(q) = x0 + G (q - q0)``: one more MWh at a place comes from a
+marginal supply along a path, raising flows that run along the path and lowering those that run against it. If
+``x0`` leaves every row and bound the room that ``G (q - q0)`` can take over a region of burns, then ``x(q)``
+is feasible on all of it, and ``cost' x(q)`` is an upper bound on GM's value there, affine in q.
 """
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +32,41 @@ class Policy:
 
     base_cost_usd: float
     slope_usd_per_mwh: FloatArray
+
+
+class _Room:
+    """How far responses move when the burn goes anywhere in the region, and one place then burns less."""
+
+    def __init__(self, region: BurnRegion, base_mwh: FloatArray, lowered_mwh: FloatArray) -> None:
+        self._region, self._base, self._lowered = region, base_mwh, lowered_mwh
+
+    def needed(self, responses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Largest rise and fall of each row of responses (rows x places)."""
+        rise, fall = np.zeros(responses.shape[0]), np.zeros(responses.shape[0])
+        seen: dict[bytes, tuple[float, float]] = {}
+        for row in np.flatnonzero(np.abs(responses).max(axis=1) > 0):
+            weights = responses[row]
+            key = weights.tobytes()
+            if key not in seen:
+                seen[key] = self._most(weights), self._most(-weights)
+            rise[row], fall[row] = seen[key]
+        return rise, fall
+
+    def _most(self, weights: FloatArray) -> float:
+        lowered = float(np.max(-weights * self._lowered, initial=0.0))
+        return max(self._region.largest(weights) - float(weights @ self._base), 0.0) + lowered
+
+    def sharpen(self, responses: FloatArray) -> bool:
+        """Ask the relaxation for the extents of these responses; False where all were known."""
+        new = [
+            sign * weights
+            for weights in np.unique(responses, axis=0)
+            for sign in (1.0, -1.0)
+            if not self._region.is_sharp(sign * weights)
+        ]
+        for weights in new:
+            self._region.sharpen(weights)
+        return bool(new)
 
 
 class PolicyFinder:
@@ -73,22 +109,29 @@ class PolicyFinder:
         withdrawal_mwh: FloatArray,
         base_mwh: FloatArray,
         region: BurnRegion,
+        lowered_mwh: FloatArray,
         columns: FloatArray,
         prices: FloatArray,
+        seconds_left: Callable[[], float],
     ) -> Policy | None:
-        """A policy that is feasible on the region, near GM's solution at the base burn; None if none is found.
+        """A policy that is feasible on the region, near GM's solution at the base burn; None if none found.
 
-        ``columns`` and ``prices`` (by junction) solve GM at the base burn; they guide the choice of paths.
+        It stays feasible when any one place burns ``lowered_mwh`` less. ``columns`` and ``prices`` (by
+        junction) solve GM at the base burn; they guide the choice of paths.
         """
         penalty: dict[int, float] = {}
         for _ in range(_RETRIES):
             response = self._responses(columns, prices, penalty)
             if response is None:
                 return None
-            cost, tight = self._base(withdrawal_mwh, base_mwh, region, response)
+            room = _Room(region, base_mwh, lowered_mwh)
+            cost, tight = self._base(withdrawal_mwh, room, response)
+            # Bounds by place overstate what places can do together: ask UC before giving a path up.
+            while cost is None and tight and seconds_left() > 0 and room.sharpen(response[tight]):
+                cost, tight = self._base(withdrawal_mwh, room, response)
             if cost is not None:
                 return Policy(cost, self.market.program.cost @ response)
-            if not tight:
+            if not tight or seconds_left() <= 0:
                 return None
             for column in tight:
                 penalty[column] = penalty.get(column, 1.0) * _PENALTY
@@ -157,23 +200,15 @@ class PolicyFinder:
         return distance, step
 
     def _base(
-        self, withdrawal_mwh: FloatArray, base_mwh: FloatArray, region: BurnRegion, response: FloatArray
+        self, withdrawal_mwh: FloatArray, room: "_Room", response: FloatArray
     ) -> tuple[float | None, list[int]]:
         """Cheapest ``x0`` that leaves the room the responses need; else the columns that lack it."""
         program = self.market.program
-        low, high = region.lower_mwh - base_mwh, region.upper_mwh - base_mwh
-        total = (region.total_lower_mwh - base_mwh.sum(), region.total_upper_mwh - base_mwh.sum())
         moving = np.flatnonzero(np.abs(response).max(axis=1) > 0)
-        column_up, column_down = np.zeros(program.shape[1]), np.zeros(program.shape[1])
-        for column in moving:
-            column_up[column] = largest(response[column], low, high, total)
-            column_down[column] = largest(-response[column], low, high, total)
+        column_up, column_down = room.needed(response)
         row_response = program.matrix @ response
         row_response[self._is_balance] = 0.0  # met exactly by construction
-        row_up, row_down = np.zeros(program.shape[0]), np.zeros(program.shape[0])
-        for row in np.flatnonzero(np.abs(row_response).max(axis=1) > 0):
-            row_up[row] = largest(row_response[row], low, high, total)
-            row_down[row] = largest(-row_response[row], low, high, total)
+        row_up, row_down = room.needed(row_response)
         shift = np.zeros(program.shape[0])
         shift[self.market.balance_rows] = withdrawal_mwh
         tighter = replace(
@@ -222,25 +257,6 @@ class PolicyFinder:
         if solution.status is not Status.PROVEN_OPTIMAL:
             return []
         missed_rows = own[solution.columns[width : width + own.size] > 1e-6]
-        touched = np.abs(program.matrix[missed_rows][:, moving]).sum(axis=0) > 0
+        touched = abs(program.matrix[missed_rows][:, moving]).sum(axis=0) > 0
         missed = solution.columns[width + own.size :] > 1e-6
         return [int(column) for column in moving[np.asarray(touched).ravel() | missed]]
-
-
-def largest(weights: FloatArray, low: FloatArray, high: FloatArray, total: tuple[float, float]) -> float:
-    """Return ``max weights' d`` over ``low <= d <= high`` with the sum of d in an interval (at least 0).
-
-    A fractional knapsack: start with the best box corner, then give up what costs least until the sum fits.
-    """
-    point = np.where(weights > 0, high, low)
-    excess = point.sum() - total[1] if point.sum() > total[1] else min(point.sum() - total[0], 0.0)
-    order = np.argsort(weights) if excess > 0 else np.argsort(-weights)
-    value = float(weights @ point)
-    for index in order:
-        if abs(excess) <= _TINY:
-            break
-        room = point[index] - low[index] if excess > 0 else high[index] - point[index]
-        moved = np.sign(excess) * min(abs(excess), room)
-        value -= float(weights[index] * moved)
-        excess -= moved
-    return max(value, 0.0)

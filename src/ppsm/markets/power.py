@@ -103,14 +103,18 @@ def add_network(model: linopy.Model, system: PowerSystem, output: Any) -> None:
     laplacian = xr.DataArray(incidence.T @ (mw_per_rad[:, None] * incidence), coords=[system.buses, other])
     leaving = (laplacian * angle.rename(bus="other")).sum("other")
     place = np.zeros((len(system.fleets), len(system.buses)))
-    place[np.arange(len(system.fleets)), system.buses.get_indexer(pd.Index([f.bus for f in case.fleets]))] = 1.0
+    place[np.arange(len(system.fleets)), system.buses.get_indexer(pd.Index([f.bus for f in case.fleets]))] = (
+        1.0
+    )
     arriving = (output * xr.DataArray(place, coords=[system.fleets, system.buses])).sum("fleet")
     constant = xr.DataArray(incidence.T @ -shift_mw, coords=[system.buses])
     zero = xr.DataArray(0.0, coords=[system.buses, system.hours], dims=["bus", "hour"])
     model.add_constraints(arriving - leaving == constant + zero, name="bus_balance")
     rated = np.flatnonzero(np.isfinite([line.rating_mw for line in case.lines]))
     if rated.size:
-        flows = xr.DataArray((mw_per_rad[:, None] * incidence)[rated], coords=[system.lines[rated], system.buses])
+        flows = xr.DataArray(
+            (mw_per_rad[:, None] * incidence)[rated], coords=[system.lines[rated], system.buses]
+        )
         flow = (flows * angle).sum("bus")
         limit = np.array([case.lines[i].rating_mw for i in rated])
         for name, sign in (("line_limit", 1.0), ("line_limit_reverse", -1.0)):

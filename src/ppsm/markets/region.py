@@ -5,13 +5,15 @@ programs over UC's relaxation with the target as a row (optimality-based bound t
 every commitment at the given levels or above.
 """
 
+import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, SparseMatrix
+from ppsm.errors import SolverError
 from ppsm.markets.evaluate import Followers
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
@@ -24,63 +26,82 @@ _WIDENING_MWH = 0.01
 _WIDENING = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
 class BurnRegion:
-    """Bounds on the daily burn by place (junction with plants) and on its total, for costs up to a target."""
+    """What the daily burn by place (junction with plants) can be at a cost up to a target.
 
-    target_usd: float
-    lower_mwh: FloatArray
-    upper_mwh: FloatArray
-    total_lower_mwh: float
-    total_upper_mwh: float
-
-    @property
-    def empty(self) -> bool:
-        """Whether no commitment has such a cost."""
-        return bool(np.isnan(self.total_lower_mwh))
-
-
-def burn_region(
-    followers: Followers, program: LinearProgram, target_usd: float, seconds_left: Callable[[], float]
-) -> BurnRegion | None:
-    """Bounds on the burn of every commitment of UC's program with at most the target's cost.
-
-    None where the time is up before all bounds are known.
+    Bounds by place and in total are there from the start; :meth:`sharpen` asks the relaxation for the extent
+    in one more direction, and remembers it.
     """
-    place = place_map(followers)
-    burn = sp.csr_array(place @ followers.commitment.burn_map)
-    total = np.asarray(burn.sum(axis=0)).ravel()
-    live = PersistentLp(_below(program, target_usd), feasibility=1e-7)
-    live.prefer_primal_simplex()
 
-    def least(cost: FloatArray) -> float:
-        live.set_cost(cost)
-        solution = live.solve()
-        return solution.objective if solution.status is Status.PROVEN_OPTIMAL else np.nan
+    def __init__(self, followers: Followers, program: LinearProgram, target_usd: float) -> None:
+        self.target_usd = target_usd
+        self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
+        self._live = PersistentLp(_below(program, target_usd), feasibility=1e-7)
+        self.empty = self._live.solve().status is not Status.PROVEN_OPTIMAL
+        self._known: dict[bytes, float] = {}
+        self.lower_mwh, self.upper_mwh = np.zeros(self._burn.shape[0]), np.full(self._burn.shape[0], np.inf)
+        self.total_mwh = (0.0, np.inf)
 
-    lowest = least(total)
-    if np.isnan(lowest):
-        return BurnRegion(target_usd, np.zeros(0), np.zeros(0), np.nan, np.nan)
-    highest = -least(-total)
-    lower, upper = np.zeros(burn.shape[0]), np.zeros(burn.shape[0])
-    for row in range(burn.shape[0]):
-        if seconds_left() <= 0:
-            return None
-        cost = burn[[row], :].toarray().ravel()
-        lower[row], upper[row] = least(cost), -least(-cost)
-    if np.isnan(lower).any() or np.isnan(upper).any() or np.isnan(highest):
-        return None
+    def bound(self, seconds_left: Callable[[], float]) -> bool:
+        """Find the bounds by place and in total; False where the time is up before."""
+        places = self._burn.shape[0]
+        self.total_mwh = (-self.sharpen(-np.ones(places)), self.sharpen(np.ones(places)))
+        for place in range(places):
+            if seconds_left() <= 0:
+                return False
+            unit = np.zeros(places)
+            unit[place] = 1.0
+            self.upper_mwh[place] = self.sharpen(unit)
+            self.lower_mwh[place] = max(-self.sharpen(-unit), 0.0)
+        return bool(np.isfinite(self.upper_mwh).all() and np.isfinite(self.total_mwh).all())
 
-    def wider(value: FloatArray, sign: float) -> FloatArray:
-        return value + sign * (_WIDENING_MWH + _WIDENING * np.abs(value))
+    def sharpen(self, weights: FloatArray) -> float:
+        """Return ``max weights' burn`` over the relaxation, slightly widened; inf where that failed."""
+        key = weights.tobytes()
+        if key not in self._known:
+            self._live.set_cost(-(self._burn.T @ weights))
+            try:
+                solution = self._live.solve()
+            except SolverError:
+                return np.inf
+            found = solution.status is Status.PROVEN_OPTIMAL
+            value = -solution.objective
+            wider = value + (_WIDENING_MWH + _WIDENING * abs(value)) * max(1.0, float(np.abs(weights).max()))
+            self._known[key] = wider if found else np.inf
+        return self._known[key]
 
-    return BurnRegion(
-        target_usd,
-        np.maximum(wider(lower, -1.0), 0.0),
-        wider(upper, 1.0),
-        float(wider(np.array(lowest), -1.0)),
-        float(wider(np.array(highest), 1.0)),
-    )
+    def between(self, low_mwh: float, high_mwh: float) -> "BurnRegion":
+        """The part of the region whose total burn is in an interval; it shares what is known of the whole."""
+        part = copy.copy(self)
+        part.total_mwh = (low_mwh, high_mwh)
+        return part
+
+    def is_sharp(self, weights: FloatArray) -> bool:
+        """Whether the relaxation was asked in this direction."""
+        return weights.tobytes() in self._known
+
+    def largest(self, weights: FloatArray) -> float:
+        """An upper bound on ``weights' burn``: what the relaxation said, else what bounds and total say."""
+        known = self._known.get(weights.tobytes(), np.inf)
+        return min(known, knapsack(weights, self.lower_mwh, self.upper_mwh, self.total_mwh))
+
+
+def knapsack(weights: FloatArray, low: FloatArray, high: FloatArray, total: tuple[float, float]) -> float:
+    """Return ``max weights' d`` over ``low <= d <= high`` with the sum of d in an interval.
+
+    Start with the best corner of the box, then give up what costs least until the sum fits.
+    """
+    point = np.where(weights > 0, high, low)
+    excess = max(point.sum() - total[1], 0.0) + min(point.sum() - total[0], 0.0)
+    value = float(weights @ point)
+    for index in np.argsort(weights) if excess > 0 else np.argsort(-weights):
+        if abs(excess) <= 1e-9:
+            break
+        room = point[index] - low[index] if excess > 0 else high[index] - point[index]
+        moved = np.sign(excess) * min(abs(excess), room)
+        value -= float(weights[index] * moved)
+        excess -= moved
+    return value
 
 
 def place_map(followers: Followers) -> SparseMatrix:

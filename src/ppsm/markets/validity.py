@@ -13,8 +13,8 @@ cost is convex), hence "every running unit gives its first k blocks" is ``output
 levels change nothing in UC but the least output of a running unit.
 
 Conversely a plant whose running units all give at least their first k blocks may select block k+1 and then
-tolerates prices up to ``tau_(k+1)``: the **cap** of level k. A solution is valid when some optimal price vector
-of the gas market respects the caps of all running plants (the optimistic convention).
+tolerates prices up to ``tau_(k+1)``: the **cap** of level k. A solution is valid when some optimal price
+vector of the gas market respects the caps of all running plants (the optimistic convention).
 """
 
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ TOLERANCE = 1e-7
 class BidLevels:
     """Thresholds and least outputs of every gas-fired plant (links x levels).
 
-    ``cap_usd_per_mwh[j, k]`` is the highest gas price that plant j tolerates at level k; ``least_mw[j, k]`` is
-    what a running unit then gives, inf at the level beyond the last block (the plant is off).
+    ``cap_usd_per_mwh[j, k]`` is the highest gas price that plant j tolerates at level k; ``least_mw[j, k]``
+    is what a running unit then gives, inf at the level beyond the last block (the plant is off).
     """
 
     cap_usd_per_mwh: FloatArray
@@ -68,7 +68,8 @@ class BidLevels:
     def needed(self, price_usd_per_mwh: FloatArray) -> IntArray:
         """The level that each plant's gas price asks for; the number of its blocks means off."""
         above = price_usd_per_mwh[:, None] > self.cap_usd_per_mwh * (1 + TOLERANCE)
-        return (above & np.isfinite(self.cap_usd_per_mwh)).sum(axis=1).astype(np.int64)
+        levels: IntArray = (above & np.isfinite(self.cap_usd_per_mwh)).sum(axis=1).astype(np.int64)
+        return levels
 
     def least_at(self, levels: IntArray) -> FloatArray:
         """Least output of a running unit at these levels, by plant."""

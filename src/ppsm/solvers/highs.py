@@ -93,10 +93,6 @@ class PersistentLp:
         _set_tolerance(self._highs, feasibility)
         _pass(self._highs, program)
 
-    def prefer_primal_simplex(self) -> None:
-        """Re-solve by the primal simplex: better where costs change and the last point stays feasible."""
-        self._highs.setOptionValue("simplex_strategy", int(highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal))
-
     def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some rows."""
         self._highs.changeRowsBounds(

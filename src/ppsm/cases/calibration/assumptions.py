@@ -91,7 +91,7 @@ class Assumptions:
     spread: float = 0.03
     # Blocks of each supplier: prices ($/MMBtu), and the size of a block in per-unit flow. None: the published
     # receipts times the factor, in equal blocks.
-    supply_prices_usd_per_mmbtu: tuple[float, ...] = (3.0, 3.6, 4.4, 5.6, 7.5, 11.0)
+    supply_prices_usd_per_mmbtu: tuple[float, ...] = (3.0, 3.6, 4.4, 5.6, 6.1, 11.0)
     supply_block_flow_units: float | None = None
     supply_factor: float = 1.0
     # Flow directions are found at the highest stress and the burn that this gas price lets plants have.
