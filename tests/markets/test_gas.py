@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import cache
 
-import linopy
 import numpy as np
 import pytest
 from benchmarks.northeast import Clearing
@@ -15,9 +14,8 @@ from ppsm.cases import Case, load_case
 from ppsm.cases.calibration.dispatch import approximate_dispatch
 from ppsm.cases.calibration.withdrawals import withdrawals_mwh
 from ppsm.cases.entities import MWH_PER_MMBTU, Compressor, Junction, Regulator
-from ppsm.errors import InputError, ModelError
+from ppsm.errors import InputError
 from ppsm.markets.gas import GasMarket, build_gas_market, tangent_points
-from ppsm.markets.matrices import linear_program
 from ppsm.markets.weymouth import fitted_pressures, weymouth_error
 
 TWO_NODE = load_case("two_node")
@@ -243,13 +241,15 @@ def test_what_cannot_be_built_is_named() -> None:
         two_node_market().withdrawal_mwh([1], [1, 2, 3])
 
 
-def test_only_minimising_linear_programs_have_matrices() -> None:
-    model = linopy.Model()
-    amount = model.add_variables(binary=True, name="amount", coords=[[0, 1]])
-    model.add_constraints(amount.sum() <= 1, name="row")
-    model.add_objective(amount.sum())
-    with pytest.raises(ModelError, match="integer"):
-        linear_program(model)
+def test_the_market_is_a_follower_of_its_demand() -> None:
+    market = two_node_market()
+    follower = market.follower([800], burn_mwh=[100])
+    assert follower.parameter_names == ("homes",)
+    outcome = follower.solve()
+    assert outcome.value == pytest.approx(9_000)
+    np.testing.assert_allclose(outcome.price("balance"), [10, 10])
+    assert follower.solve([1100]).value == pytest.approx(14_000)
+    assert follower.solve([3000]).status == "infeasible"
 
 
 def test_a_pipe_between_equal_fixed_pressures_carries_nothing() -> None:

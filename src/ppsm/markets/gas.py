@@ -30,7 +30,9 @@ from ppsm.arrays import FloatArray, IntArray, SparseMatrix, frozen_vector
 from ppsm.cases.entities import upstream_downstream
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
-from ppsm.markets.matrices import linear_program
+from ppsm.game.follower import Follower
+from ppsm.game.layout import Layout
+from ppsm.game.linopy_reader import read_linopy
 from ppsm.program import LinearProgram
 
 # Tangents per pipe; eight keep every flow within 1.03 % of the pipe's largest (see tangent_points).
@@ -49,6 +51,8 @@ class GasMarket:
     case: Case
     model: Any
     program: LinearProgram
+    variables: Layout
+    constraints: Layout
     balance_rows: IntArray
     demand_to_balance: SparseMatrix
     burn_to_balance: SparseMatrix
@@ -64,6 +68,19 @@ class GasMarket:
         burn = frozen_vector(every, links, "the burn")
         total: FloatArray = self.demand_to_balance @ demand + self.burn_to_balance @ burn
         return total
+
+    def follower(self, demand_mwh: ArrayLike, burn_mwh: ArrayLike = 0.0) -> Follower:
+        """The market as a follower at a given burn; its parameter is the sensitive demand."""
+        shift = np.zeros(self.program.shape[0])
+        shift[self.balance_rows] = self.withdrawal_mwh(np.zeros(len(self.case.deliveries)), burn_mwh)
+        return Follower(
+            program=self.program.shifted(shift),
+            parameter_map=_rows_of(self.demand_to_balance, self.balance_rows, self.program.shape[0]),
+            parameter_names=self.case.delivery_ids,
+            nominal=frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand"),
+            variables=self.variables,
+            constraints=self.constraints,
+        )
 
 
 def build_gas_market(case: Case, *, tangents: int = TANGENTS) -> GasMarket:
@@ -216,14 +233,15 @@ def _with_line_pack(model: Any, case: Case, junctions: pd.Index, net_inflow: Any
 
 
 def _finished(case: Case, model: Any, junctions: pd.Index) -> GasMarket:
-    program = linear_program(model)
-    position = {name: index for index, name in enumerate(program.row_names)}
-    rows = np.array([position[f"balance[{name}]"] for name in junctions], dtype=np.int64)
+    read = read_linopy(model, "gas market")
+    rows = read.constraints.positions("balance")
     rows.setflags(write=False)
     return GasMarket(
         case=case,
         model=model,
-        program=program,
+        program=read.program,
+        variables=read.variables,
+        constraints=read.constraints,
         balance_rows=rows,
         demand_to_balance=_selection([row.junction for row in case.deliveries], junctions),
         burn_to_balance=_selection([row.junction for row in case.links], junctions),
@@ -234,3 +252,10 @@ def _selection(places: Sequence[str], junctions: pd.Index) -> SparseMatrix:
     rows = junctions.get_indexer(pd.Index(places, dtype=object))
     shape = (len(junctions), len(places))
     return sp.csr_array((np.ones(len(places)), (rows, np.arange(len(places)))), shape=shape)
+
+
+def _rows_of(selection: SparseMatrix, rows: IntArray, height: int) -> SparseMatrix:
+    """A map into the balances as a map into all rows of the program."""
+    entries = selection.tocoo()
+    shape = (height, selection.shape[1])
+    return sp.csr_array((entries.data, (rows[entries.row], entries.col)), shape=shape)

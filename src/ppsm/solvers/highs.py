@@ -18,6 +18,7 @@ HIGHS = f"HiGHS {highspy.Highs().version()}"
 # Ten thousand times tighter than what verification allows, so that it never argues about rounding.
 _FEASIBILITY_TOLERANCE = 1e-9
 _PRIMAL_SIMPLEX = 4
+_RETRY_TOLERANCE = 1e-6
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.PROVEN_OPTIMAL,
@@ -40,9 +41,13 @@ def _quiet_highs() -> highspy.Highs:
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)
-    highs.setOptionValue("primal_feasibility_tolerance", _FEASIBILITY_TOLERANCE)
-    highs.setOptionValue("dual_feasibility_tolerance", _FEASIBILITY_TOLERANCE)
+    _set_tolerance(highs, _FEASIBILITY_TOLERANCE)
     return highs
+
+
+def _set_tolerance(highs: highspy.Highs, tolerance: float) -> None:
+    for what in ("primal", "dual", "mip"):
+        highs.setOptionValue(f"{what}_feasibility_tolerance", tolerance)
 
 
 def _pass(highs: highspy.Highs, program: LinearProgram, integer: IntArray | None = None) -> None:
@@ -84,9 +89,16 @@ class PersistentLp:
     feasible. One object serves one thread.
     """
 
-    def __init__(self, program: LinearProgram, *, cost_changes: bool = False) -> None:
+    def __init__(
+        self,
+        program: LinearProgram,
+        *,
+        cost_changes: bool = False,
+        feasibility: float = _FEASIBILITY_TOLERANCE,
+    ) -> None:
         self.program = program
         self._highs = _quiet_highs()
+        _set_tolerance(self._highs, feasibility)
         if cost_changes:
             self._highs.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
         _pass(self._highs, program)
@@ -176,7 +188,7 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     highs.setOptionValue("threads", limits.threads)
     highs.setOptionValue("mip_rel_gap", limits.gap)
     highs.setOptionValue("mip_abs_gap", min(1e-9, limits.gap))
-    highs.setOptionValue("mip_feasibility_tolerance", _FEASIBILITY_TOLERANCE)
+    _set_tolerance(highs, limits.feasibility)
     if math.isfinite(limits.seconds):
         highs.setOptionValue("time_limit", limits.seconds)
     integer = np.flatnonzero(problem.is_integer)
@@ -190,6 +202,13 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     status = highs.getModelStatus()
     if status in _SETTLE_WITHOUT_PRESOLVE and not interrupted:
         highs.setOptionValue("presolve", "off")
+        interrupted = _run_interruptibly(highs)
+        status = highs.getModelStatus()
+    if status not in _STATUS:
+        # Numerical trouble often depends on the path taken: another seed and more tolerance, once.
+        highs.clearSolver()
+        highs.setOptionValue("random_seed", 1)
+        _set_tolerance(highs, max(limits.feasibility, _RETRY_TOLERANCE))
         interrupted = _run_interruptibly(highs)
         status = highs.getModelStatus()
     if status not in _STATUS:

@@ -85,13 +85,13 @@ class Assumptions:
     unit_size_mw: float = 600.0
     line_rating_factor: float = 1.0
     # Gas prices ($/MMBtu) that the blocks of a gas bid cover, and the share of a unit in each block.
-    bid_thresholds_usd_per_mmbtu: tuple[float, ...] = (4.6, 5.6, 7.0, 9.5)
+    bid_thresholds_usd_per_mmbtu: tuple[float, ...] = (4.9, 6.5, 9.0, 13.0)
     bid_block_shares: tuple[float, ...] = (0.55, 0.15, 0.15, 0.15)
     # Each fleet's thresholds and each supplier's prices are shifted by up to so much, so that no two tie.
     spread: float = 0.03
     # Blocks of each supplier: prices ($/MMBtu), and the size of a block in per-unit flow. None: the published
     # receipts times the factor, in equal blocks.
-    supply_prices_usd_per_mmbtu: tuple[float, ...] = (3.0, 3.6, 4.4, 5.6, 7.5, 11.0)
+    supply_prices_usd_per_mmbtu: tuple[float, ...] = (3.0, 3.6, 4.4, 5.6, 6.1, 11.0)
     supply_block_flow_units: float | None = None
     supply_factor: float = 1.0
     # Flow directions are found at the highest stress and the burn that this gas price lets plants have.

@@ -41,7 +41,7 @@ NORTHEAST = Assumptions(
     # and the fifth block is reached in the stressed ones.
     supply_block_flow_units=0.28,
     # where the most stressed cell clears
-    direction_price_usd_per_mmbtu=7.5,
+    direction_price_usd_per_mmbtu=6.1,
     # Half a bar of daily pressure swing: small noise at a dead end is taken up, large noise is not.
     pack_swing_bar=0.5,
     # The paper's stress factors: 6 x 7 cells of 30 repetitions are its 1260 instances.

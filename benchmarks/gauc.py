@@ -1,0 +1,86 @@
+"""``python -m benchmarks.gauc``: gas-aware unit commitment in every stress cell, and under noisy demands.
+
+For each cell: objective, proven bound, gap, gas prices, levels, seconds. Then, at one power stress, demands
+with Laplace noise: how many unit commitments they took, how long, how often the market cannot serve them.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ppsm.cases import Case, load_case
+from ppsm.cases.entities import MWH_PER_MMBTU
+from ppsm.markets.certificate import certify
+from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+
+
+def line(solver: GasAwareCommitment, gas: float, solution: GaucSolution) -> str:
+    head = f"+{solution.power_stress:.0%} +{gas:.0%}: {solution.status.value:<12}"
+    if solution.gas_prices_usd_per_mwh is None or solution.levels is None:
+        return f"{head} {solution.seconds:.1f} s"
+    prices = solution.gas_prices_usd_per_mwh[solver.followers.gas.plants] * MWH_PER_MMBTU
+    findings = certify(solution).findings
+    running = solution.levels[solution.levels < solver.followers.levels.blocks]
+    return (
+        f"{head} {solution.objective_uc_usd:14.0f} $, bound {solution.bound_usd:14.0f}, "
+        f"gap {solution.gap:.4%}, "
+        f"gas {prices.min():.2f}-{prices.max():.2f} $/MMBtu, lowest level {running.min(initial=9)}, "
+        f"units on at peak {solution.on.sum(axis=0).max() if solution.on is not None else 0}, "
+        f"certificate {'clean' if not findings else len(findings)}, "
+        f"{solution.solved} unit commitments, {solution.seconds:.1f} s, {solution.bound_from}"
+    )
+
+
+def cells(case: Case, solver: GasAwareCommitment, stresses: list[float], limit: float) -> None:
+    for power in stresses:
+        for gas in case.gas_stress:
+            solution = solver.solve(power, case.demand_mwh(gas), time_limit=limit)
+            print(line(solver, gas, solution), flush=True)
+
+
+def noisy(case: Case, solver: GasAwareCommitment, power: float, gas: float, draws: int, alpha: float) -> None:
+    generator = np.random.default_rng([2020, int(alpha)])
+    seconds: list[float] = []
+    statuses: dict[str, int] = {}
+    solved = 0
+    for _ in range(draws):
+        demand = case.demand_mwh(gas) + generator.laplace(0.0, alpha, len(case.deliveries))
+        started = time.perf_counter()
+        solution = solver.solve(power, demand, time_limit=60)
+        seconds.append(time.perf_counter() - started)
+        statuses[solution.status.value] = statuses.get(solution.status.value, 0) + 1
+        solved += solution.solved > 0
+    quartiles = np.percentile(seconds, [0, 25, 50, 75, 100])
+    print(
+        f"{draws} demands at +{power:.0%} / +{gas:.0%}, alpha {alpha:g} MWh: {statuses}; "
+        f"{draws - solved} without any unit commitment; "
+        f"seconds (min, quartiles, max) {np.round(quartiles, 2).tolist()}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--case", default="northeast")
+    parser.add_argument("--power", type=float, nargs="*", help="power stresses (all)")
+    parser.add_argument("--limit", type=float, default=180.0, help="seconds per cell")
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--cache", type=Path, default=None)
+    arguments = parser.parse_args()
+    started = time.perf_counter()
+    case = load_case(arguments.case)
+    solver = GasAwareCommitment(case, arguments.cache)
+    print(f"models built in {time.perf_counter() - started:.1f} s", flush=True)
+    stresses = arguments.power or list(case.power_stress)
+    cells(case, solver, stresses, arguments.limit)
+    for alpha in (10.0, 100.0):
+        if arguments.draws:
+            noisy(
+                case, solver, stresses[0], case.gas_stress[len(case.gas_stress) // 2], arguments.draws, alpha
+            )
+
+
+if __name__ == "__main__":
+    main()

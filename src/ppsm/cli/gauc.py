@@ -1,0 +1,125 @@
+"""``ppsm gauc``: gas-aware unit commitment of a case at a stress or a demand vector."""
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.status import Status as Spinner
+from rich.table import Table
+
+from ppsm.cases import load_case, read_demand
+from ppsm.cases.entities import MWH_PER_MMBTU
+from ppsm.cli.app import EXIT_NO_ANSWER, app
+from ppsm.errors import InputError
+from ppsm.markets.certificate import Certificate, certify
+from ppsm.markets.explain import explain_gas
+from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+
+
+@app.command()
+def gauc(
+    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
+    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.45 is +45 %.")] = 0.0,
+    gas_stress: Annotated[float, typer.Option(help="Relative increase of all gas demands.")] = 0.0,
+    demand: Annotated[Path | None, typer.Option(help="CSV file node,demand_mwh instead of a stress.")] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds; the best answer so far is kept.")] = math.inf,
+    gap: Annotated[float, typer.Option(help="Relative gap that counts as proven.")] = 5e-4,
+    cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Commit units so that gas prices cover no bid short, with a proven bound and an independent certificate.
+
+    Exit code 0: an answer; 1: the demand cannot be served, or none found in time; 2: unusable input.
+    """
+    if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
+        raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
+    loaded = load_case(case)
+    vector = (
+        loaded.demand_mwh(gas_stress) if demand is None else read_demand(demand, loaded, allow_negative=True)
+    )
+    console = Console(stderr=True)
+    with console.status("building the markets") as spinner:
+        solver = GasAwareCommitment(loaded, cache)
+        solution = solver.solve(
+            power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
+        )
+    certificate = certify(solution) if solution.status.has_answer else None
+    record = as_record(solver, solution, certificate)
+    if as_json:
+        sys.stdout.write(json.dumps(record, indent=2, allow_nan=False) + "\n")
+    else:
+        _print(record)
+    if not solution.status.has_answer:
+        raise typer.Exit(EXIT_NO_ANSWER)
+
+
+def _progress(spinner: Spinner) -> Any:
+    def say(what: str, objective: float | None, bound: float | None) -> None:
+        figures = [
+            f"{name} {value:,.0f} $" for name, value in (("best", objective), ("bound", bound)) if value
+        ]
+        spinner.update(", ".join([what, *figures]))
+
+    return say
+
+
+def as_record(
+    solver: GasAwareCommitment, solution: GaucSolution, certificate: Certificate | None
+) -> dict[str, Any]:
+    """The result as plain data; gas prices in $/MMBtu by junction."""
+    case = solution.case
+    prices = solution.gas_prices_usd_per_mwh
+    record: dict[str, Any] = {
+        "case": case.name,
+        "power_stress": solution.power_stress,
+        "status": solution.status.value,
+        "objective_uc": solution.objective_uc_usd,
+        "objective_em": solution.objective_em_usd,
+        "objective_gm": solution.objective_gm_usd,
+        "bound": solution.bound_usd,
+        "gap": solution.gap,
+        "bound_from": solution.bound_from,
+        "gas_prices": {}
+        if prices is None
+        else {
+            row.junction: round(float(price) * MWH_PER_MMBTU, 6)
+            for row, price in zip(case.junctions, prices, strict=True)
+        },
+        "commitment": {}
+        if solution.on is None
+        else {
+            fleet.fleet: [int(units) for units in hours]
+            for fleet, hours in zip(case.fleets, solution.on, strict=True)
+        },
+        "invalid_bids": [bid.fleet for bid in solution.invalid_bids],
+        "certificate": None
+        if certificate is None
+        else {"clean": certificate.clean, "findings": [str(fault) for fault in certificate.findings]},
+        "unit_commitments_solved": solution.solved,
+        "seconds": round(solution.seconds, 3),
+    }
+    if not solution.status.has_answer:
+        market = solver.followers.gas.market
+        why = explain_gas(market, market.withdrawal_mwh(solution.demand_mwh))
+        record["explanation"] = None if why is None else f"before any plant burns gas, {why}"
+    return record
+
+
+def _print(record: dict[str, Any]) -> None:
+    table = Table(title=f"Gas-aware unit commitment: {record['status']}", show_header=False)
+    for name in ("objective_uc", "objective_em", "objective_gm", "bound", "gap", "bound_from", "seconds"):
+        if record[name] is not None:
+            value = record[name]
+            table.add_row(name, f"{value:,.6g}" if name == "gap" else str(value))
+    if record["gas_prices"]:
+        prices = record["gas_prices"].values()
+        table.add_row("gas prices, $/MMBtu", f"{min(prices):.3f} to {max(prices):.3f}")
+    if record["certificate"]:
+        table.add_row("certificate", "clean" if record["certificate"]["clean"] else "NOT clean")
+    if record.get("explanation"):
+        table.add_row("why", record["explanation"])
+    Console().print(table)

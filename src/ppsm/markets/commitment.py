@@ -1,0 +1,202 @@
+"""UC, the leader's unit commitment: problem (3) of the paper's appendix.
+
+Fleets are clusters of identical units: ``on`` counts the units that run, so a single unit is a cluster of
+one. The day is cyclic: hour 0 follows the last hour, which leaves no free start at its edges.
+
+Gas prices enter through **levels** only (see :mod:`ppsm.markets.validity`): a plant at level k must give at
+least its first k blocks from every running unit. :class:`UnitCommitment` therefore takes the matrices once
+and changes coefficients of ``least_output`` for a level.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import linopy
+import numpy as np
+import scipy.sparse as sp
+import xarray as xr
+
+from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
+from ppsm.cases.schema import Case
+from ppsm.game.linopy_reader import read_linopy
+from ppsm.markets.power import PowerSystem, add_dispatch, add_network
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import solve_mip_with_highs
+from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
+from ppsm.status import Status
+
+
+def build_commitment(system: PowerSystem) -> linopy.Model:
+    """Build UC at zero load; the right-hand side of ``bus_balance`` takes the load of a stress."""
+    model = linopy.Model()
+    shape = [system.fleets, system.hours]
+    must_run = xr.DataArray([bool(f.must_run) for f in system.case.fleets], coords=[system.fleets])
+    hours = xr.DataArray(1.0, coords=[system.hours], dims=["hour"])
+    most = system.units * hours
+    on = model.add_variables(
+        lower=most.where(must_run, 0.0), upper=most, coords=shape, integer=True, name="on"
+    )
+    start = model.add_variables(lower=0, upper=most, coords=shape, name="start")
+    stop = model.add_variables(lower=0, upper=most, coords=shape, name="stop")
+    # (3b) logic of on, start and stop
+    model.add_constraints(on - on.roll(hour=1) - start + stop == 0, name="logic")
+    _add_minimum_times(model, system, on, start, stop)
+    accepted, output = add_dispatch(model, system)
+    # selected blocks: no more than the running units offer
+    offered = system.block_mw.fillna(0.0) * on
+    model.add_constraints(
+        accepted.fillna(0) - offered <= 0, name="block_limit", mask=system.has_block * hours > 0
+    )
+    model.add_constraints(output - system.least_mw * on >= 0, name="least_output")
+    _add_ramps(model, system, on, start, stop, output)
+    if system.case.reserve_fraction > 0:
+        spare = (system.unit_mw * on - output).sum("fleet")
+        model.add_constraints(spare >= 0 * hours, name="reserve")
+    add_network(model, system, output)
+    # (3a): no-load, start-up and dispatch
+    model.add_objective(
+        (system.no_load_usd * on).sum()
+        + (system.start_usd * start).sum()
+        + (system.block_usd_per_mwh.fillna(0.0) * accepted.fillna(0)).sum()
+    )
+    return model
+
+
+def _add_minimum_times(model: linopy.Model, system: PowerSystem, on: Any, start: Any, stop: Any) -> None:
+    """Units started in the last ``min_up_h`` hours are on, units stopped in ``min_down_h`` are off."""
+    hours = len(system.hours)
+    for name, event, limits in (
+        ("min_up", start, [f.min_up_h for f in system.case.fleets]),
+        ("min_down", stop, [f.min_down_h for f in system.case.fleets]),
+    ):
+        for length in sorted({min(limit, hours) for limit in limits if limit > 1}):
+            chosen = system.fleets[[min(limit, hours) == length for limit in limits]]
+            part = event.sel(fleet=chosen)
+            recent = sum((part.roll(hour=k) for k in range(1, length)), 1.0 * part)
+            state = on.sel(fleet=chosen)
+            units = system.units.sel(fleet=chosen)
+            if name == "min_up":
+                model.add_constraints(recent - state <= 0, name=f"{name}_{length}h")
+            else:
+                model.add_constraints(recent + state <= units, name=f"{name}_{length}h")
+
+
+def _add_ramps(model: linopy.Model, system: PowerSystem, on: Any, start: Any, stop: Any, output: Any) -> None:
+    """Running units move by at most their ramp; a unit may start to and stop from any output it can have."""
+    slow = np.flatnonzero((system.ramp_mw < system.unit_mw).values)
+    if not slow.size:
+        return
+    fleets = system.fleets[slow]
+    ramp, full, least = (x.sel(fleet=fleets) for x in (system.ramp_mw, system.unit_mw, system.least_mw))
+    now = output.sel(fleet=fleets)
+    change = now - now.roll(hour=1)
+    on, start, stop = (x.sel(fleet=fleets) for x in (on, start, stop))
+    stay = on - start  # on before and now
+    model.add_constraints(change - ramp * stay - full * start + least * stop <= 0, name="ramp_up")
+    model.add_constraints(-1 * change - ramp * stay - full * stop + least * start <= 0, name="ramp_down")
+
+
+@dataclass(frozen=True, eq=False)
+class CommitmentOutcome:
+    """A solved UC: units on by fleet and hour, dispatch, cost and proven bound (both in $).
+
+    Arrays are None where the status has no answer; ``bound`` is None where nothing is proven.
+    """
+
+    status: Status
+    levels: tuple[int, ...]
+    objective_usd: float | None = None
+    bound_usd: float | None = None
+    on: IntArray | None = None
+    columns: FloatArray | None = None
+    seconds: float = 0.0
+
+
+class UnitCommitment:
+    """UC of a case with its matrices taken once; loads, levels and burn limits are changes to them."""
+
+    def __init__(self, case: Case) -> None:
+        self.system = PowerSystem.of(case)
+        read = read_linopy(build_commitment(self.system), "unit commitment")
+        self.program, self.is_integer = read.program, read.is_integer
+        self.on_columns: IntArray = read.variables["on"].transpose("fleet", "hour").values
+        self._accepted = read.variables["accepted_mw"].transpose("fleet", "block", "hour").values
+        self._least_rows = read.constraints["least_output"].transpose("fleet", "hour").values
+        self._balance = read.constraints["bus_balance"].transpose("hour", "bus").values
+        has_reserve = case.reserve_fraction > 0
+        self._reserve = read.constraints["reserve"].values if has_reserve else np.empty(0, dtype=np.int64)
+        self.link_fleets = np.array(
+            [self.system.fleets.get_loc(link.fleet) for link in case.links], dtype=int
+        )
+        self.burn_map = self._burn_map()
+
+    def _burn_map(self) -> SparseMatrix:
+        """Daily burn by link as a linear function of the columns (MWh of gas per MW accepted for an hour)."""
+        case = self.system.case
+        rows, columns, rates = [], [], []
+        for number, (link, fleet) in enumerate(zip(case.links, self.link_fleets, strict=True)):
+            mine = self._accepted[fleet].ravel()
+            mine = mine[mine >= 0]
+            rows += [number] * mine.size
+            columns += mine.tolist()
+            rates += [link.burn_mwh_per_mwh] * mine.size
+        return sp.csr_array((rates, (rows, columns)), shape=(len(case.links), self.program.shape[1]))
+
+    def output_mw(self, columns: FloatArray) -> FloatArray:
+        """Output by fleet and hour."""
+        output: FloatArray = np.where(self._accepted >= 0, columns[self._accepted], 0.0).sum(axis=1)
+        return output
+
+    def at(self, power_stress: float, least_mw: FloatArray | None = None) -> LinearProgram | None:
+        """The program at a stress; ``least_mw`` by link is the least output of a running unit, inf for off.
+
+        None where a plant that must run may not.
+        """
+        shift = np.zeros(self.program.shape[0])
+        load = self.system.load_mw(power_stress).transpose("hour", "bus").values
+        shift[self._balance] = load
+        if self._reserve.size:
+            demand = self.system.case.load_mw(power_stress).sum(axis=1)
+            shift[self._reserve] = self.system.case.reserve_fraction * demand
+        program = self.program.shifted(shift)
+        return program if least_mw is None else self._with_least(program, least_mw)
+
+    def _with_least(self, program: LinearProgram, least_mw: FloatArray) -> LinearProgram | None:
+        usual = self.system.least_mw.values[self.link_fleets]
+        off = np.isinf(least_mw)
+        raised = np.where(off, 0.0, np.maximum(least_mw, usual) - usual)
+        on = self.on_columns[self.link_fleets]
+        rows = self._least_rows[self.link_fleets]
+        amount = np.repeat(-raised[:, None], on.shape[1], axis=1)
+        change = sp.csr_array((amount.ravel(), (rows.ravel(), on.ravel())), shape=program.shape)
+        upper = program.column_upper.copy()
+        upper[on[off].ravel()] = 0.0
+        if (program.column_lower > upper).any():
+            return None
+        matrix: SparseMatrix = sp.csr_array(program.matrix + change)
+        return replace(program, matrix=matrix, column_upper=upper)
+
+    def solve(
+        self,
+        program: LinearProgram | None,
+        levels: tuple[int, ...],
+        limits: SolveLimits,
+        integer: BoolArray | None = None,
+    ) -> CommitmentOutcome:
+        """Solve UC as a MILP; ``levels`` label the outcome, ``integer`` is for programs with more columns."""
+        if program is None:
+            return CommitmentOutcome(Status.INFEASIBLE, levels)
+        whole = self.is_integer if integer is None else integer
+        result = solve_mip_with_highs(MixedIntegerProgram(program, whole), limits)
+        if result.columns is None:
+            return CommitmentOutcome(result.status, levels, bound_usd=result.bound, seconds=result.seconds)
+        on = np.rint(result.columns[self.on_columns]).astype(np.int64)
+        return CommitmentOutcome(
+            result.status, levels, result.objective, result.bound, on, result.columns, result.seconds
+        )
+
+    def commitment_cost_usd(self, on: IntArray) -> float:
+        """No-load and start-up cost of a commitment (units on by fleet and hour)."""
+        started = np.maximum(on - np.roll(on, 1, axis=1), 0)
+        system = self.system
+        return float((system.no_load_usd.values @ on + system.start_usd.values @ started).sum())

@@ -1,0 +1,305 @@
+"""GAUC, gas-aware unit commitment: the three-level game (3)-(5) of the paper's appendix.
+
+The sensitive demand reaches the leader only through gas prices, and prices only through levels
+(:mod:`ppsm.markets.validity`). Hence:
+
+- **incumbent**: UC at some levels -> EM -> GM prices -> the levels these ask for -> UC again, until a
+commitment   is valid; remembered commitments are tried first. EM is solved again at every commitment.
+- **bound**: UC at level 0 is a bound for every demand. :mod:`ppsm.markets.floor` proves that all answers
+which   would beat the incumbent by more than the gap have prices above some thresholds; then UC at the levels
+these   ask for bounds them too. On small cases commitments are enumerated in order of cost.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray, IntArray, frozen_vector
+from ppsm.cases.schema import Case
+from ppsm.markets.enumeration import LARGEST_UNARY, enumerate_commitments, unary_size
+from ppsm.markets.evaluate import Followers, GameAnswer, InvalidBid, PowerAnswer
+from ppsm.markets.floor import PriceFloors
+from ppsm.markets.joint import join
+from ppsm.markets.memory import CommitmentMemory, RememberedCommitment
+from ppsm.solvers.mip import SolveLimits
+from ppsm.status import Status, relative_gap
+
+# UC is solved ten times closer than the gap asked for, so that what is left goes to prices.
+_UC_SHARE_OF_GAP = 0.1
+_UC_FEASIBILITY = 1e-7
+# Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
+_TARGET_SHARE_OF_GAP = 0.98
+_ROUNDS = 8
+
+Progress = Callable[[str, float | None, float | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class GaucSolution:
+    """The outcome of a solve; figures in $ and MWh, None where there is no answer.
+
+    ``on`` counts running units (fleets x hours), ``levels`` are those of the plants (links); ``invalid_bids``
+    is empty for every answer that claims to be one. ``solved`` counts the unit commitments it took.
+    """
+
+    case: Case
+    power_stress: float
+    demand_mwh: FloatArray
+    status: Status
+    objective_uc_usd: float | None
+    objective_em_usd: float | None
+    objective_gm_usd: float | None
+    bound_usd: float | None
+    gap: float | None
+    gas_prices_usd_per_mwh: FloatArray | None
+    on: IntArray | None
+    output_mw: FloatArray | None
+    burn_mwh: FloatArray | None
+    gas_columns: FloatArray | None
+    levels: IntArray | None
+    invalid_bids: tuple[InvalidBid, ...]
+    bound_from: str
+    solved: int
+    seconds: float
+
+
+class GasAwareCommitment:
+    """Solves GAUC of one case for any power stress and demand; keeps what it learns between solves."""
+
+    def __init__(self, case: Case, cache: Path | None = None) -> None:
+        self.case = case
+        self.followers = Followers(case)
+        self.memory = CommitmentMemory(case, cache)
+        self.floors = PriceFloors(self.followers)
+        self._answers: dict[tuple[float, tuple[int, ...]], PowerAnswer | None] = {}
+
+    def solve(
+        self,
+        power_stress: float,
+        demand_mwh: ArrayLike,
+        *,
+        gap: float = 5e-4,
+        time_limit: float = math.inf,
+        progress: Progress | None = None,
+    ) -> GaucSolution:
+        """Solve the game at a power stress and a demand vector; best so far at the limit or on Ctrl-C."""
+        demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
+        search = _Search(self, float(power_stress), demand, gap, time_limit, progress)
+        try:
+            search.run()
+        except KeyboardInterrupt:
+            search.finished = False
+        return search.solution()
+
+
+class _Search:
+    """One solve: the incumbent, the bound, and the steps that move them."""
+
+    def __init__(
+        self,
+        solver: GasAwareCommitment,
+        power_stress: float,
+        demand: FloatArray,
+        gap: float,
+        time_limit: float,
+        progress: Progress | None,
+    ) -> None:
+        self.solver, self.followers = solver, solver.followers
+        self.power_stress, self.demand, self.gap = power_stress, demand, gap
+        self.started = time.perf_counter()
+        self.deadline = self.started + time_limit
+        self.progress = progress
+        self.best: GameAnswer | None = None
+        self.bound, self.bound_from = -math.inf, "nothing"
+        self.infeasible, self.finished = False, True
+        self.solved = 0
+
+    def left(self) -> float:
+        """Seconds until the limit."""
+        return self.deadline - time.perf_counter()
+
+    def run(self) -> None:
+        """Incumbent first, then bounds from cheap to dear, until they meet."""
+        base = self._unit_commitment(np.zeros(self.followers.levels.count, dtype=np.int64))
+        if base is None:
+            return
+        self._raise_bound(base.bound_usd, "unit commitment without prices")
+        self._try_remembered()
+        if not self._closed():
+            self._price_loop(base)
+        if not self._closed() and self.best is not None:
+            self._prove_with_floors(self.best)
+        if not self._closed() and unary_size(self.followers) <= LARGEST_UNARY:
+            self._enumerate()
+
+    def _closed(self) -> bool:
+        if self.infeasible:
+            return True
+        return self.best is not None and relative_gap(self.best.power.cost_usd, self.bound) <= self.gap
+
+    def _say(self, what: str) -> None:
+        if self.progress is not None:
+            objective = None if self.best is None else self.best.power.cost_usd
+            self.progress(what, objective, self.bound if math.isfinite(self.bound) else None)
+
+    def _raise_bound(self, bound_usd: float, reason: str) -> None:
+        if bound_usd > self.bound:
+            self.bound, self.bound_from = bound_usd, reason
+            self._say(reason)
+
+    def _offer(self, answer: GameAnswer | None) -> None:
+        """Take a valid answer as incumbent if it is cheaper."""
+        if answer is None or answer.invalid:
+            return
+        if self.best is None or answer.power.cost_usd < self.best.power.cost_usd:
+            self.best = answer
+            self._say("valid commitment")
+
+    def _unit_commitment(self, levels: IntArray) -> RememberedCommitment | None:
+        """UC at levels, remembered or solved; None where it is infeasible or the time is up."""
+        key = tuple(int(level) for level in levels)
+        known = self.solver.memory.get(self.power_stress, key)
+        if known is not None and relative_gap(known.objective_usd, known.bound_usd) <= self.gap:
+            return known
+        if self.left() <= 0:
+            self.finished = False
+            return None
+        self._say("unit commitment" if not levels.any() else "unit commitment at higher levels")
+        commitment = self.followers.commitment
+        program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
+        limits = SolveLimits(
+            gap=_UC_SHARE_OF_GAP * self.gap, seconds=self.left(), feasibility=_UC_FEASIBILITY
+        )
+        outcome = commitment.solve(program, key, limits)
+        self.solved += 1
+        if outcome.on is None or outcome.objective_usd is None or outcome.bound_usd is None:
+            self.finished &= outcome.status is Status.INFEASIBLE
+            if outcome.status is Status.INFEASIBLE and not levels.any():
+                self.infeasible = True
+            return None
+        entry = RememberedCommitment(
+            self.power_stress, key, outcome.on, outcome.objective_usd, outcome.bound_usd, outcome.seconds
+        )
+        self.solver.memory.put(entry)
+        return entry
+
+    def _answer(self, entry: RememberedCommitment) -> GameAnswer | None:
+        """Both followers' answers to a remembered commitment; EM's part is solved once per commitment."""
+        answers = self.solver._answers
+        key = (entry.power_stress, entry.levels)
+        if key not in answers:
+            levels = np.array(entry.levels, dtype=np.int64)
+            answers[key] = self.followers.power_answer(entry.power_stress, entry.on, levels)
+        power = answers[key]
+        return None if power is None else self.followers.game_answer(power, self.demand)
+
+    def _try_remembered(self) -> None:
+        """The cheapest remembered commitment that is valid at this demand."""
+        for entry in self.solver.memory.at(self.power_stress):
+            self._offer(self._answer(entry))
+            if self.best is not None:
+                return
+
+    def _price_loop(self, entry: RememberedCommitment) -> None:
+        """Raise levels to what prices ask for until a commitment is valid."""
+        levels = np.array(entry.levels, dtype=np.int64)
+        current: RememberedCommitment | None = entry
+        for _ in range(_ROUNDS):
+            if current is None:
+                return
+            answer = self._answer(current)
+            if answer is None:
+                self._deliverable(levels)
+                return
+            self._offer(answer)
+            if not answer.invalid:
+                return
+            prices = answer.gas.prices_usd_per_mwh[self.followers.gas.plants]
+            levels = np.maximum(levels, self.followers.levels.needed(prices))
+            current = self._unit_commitment(levels)
+
+    def _deliverable(self, levels: IntArray) -> None:
+        """Where GM cannot serve UC's burn: the cheapest commitment that it can serve, if there is one."""
+        commitment = self.followers.commitment
+        program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
+        if program is None or self.left() <= 0:
+            return
+        joint = join(commitment, program, self.followers.gas.market, self.demand)
+        padded = np.zeros(joint.shape[1], dtype=bool)
+        padded[: commitment.is_integer.size] = commitment.is_integer
+        limits = SolveLimits(
+            gap=_UC_SHARE_OF_GAP * self.gap, seconds=self.left(), feasibility=_UC_FEASIBILITY
+        )
+        outcome = commitment.solve(joint, tuple(levels.tolist()), limits, integer=padded)
+        self.solved += 1
+        if outcome.status is Status.INFEASIBLE and not levels.any():
+            self.infeasible = True
+        if outcome.on is None:
+            return
+        if outcome.bound_usd is not None and not levels.any():
+            self._raise_bound(outcome.bound_usd, "unit commitment that the gas network can serve")
+        power = self.followers.power_answer(self.power_stress, outcome.on, levels)
+        if power is not None:
+            self._offer(self.followers.game_answer(power, self.demand))
+
+    def _prove_with_floors(self, best: GameAnswer) -> None:
+        """Levels that every better answer must have, and UC at them."""
+        target = best.power.cost_usd * (1 - _TARGET_SHARE_OF_GAP * self.gap)
+        self._say("price floors")
+        levels = self.solver.floors.levels(self.power_stress, self.demand, target, best, self.left)
+        if levels is None or not levels.any():
+            return
+        entry = self._unit_commitment(levels)
+        if entry is None:
+            return
+        # Answers below the target have these levels; answers above it are no news.
+        self._raise_bound(min(entry.bound_usd, target), "price floors and unit commitment at their levels")
+        self._offer(self._answer(entry))
+
+    def _enumerate(self) -> None:
+        result = enumerate_commitments(
+            self.followers, self.power_stress, self.demand, self.best, self.gap, self.left
+        )
+        self.solved += result.commitments
+        self._offer(result.answer)
+        self._raise_bound(result.bound_usd, "enumeration of commitments")
+        self.finished &= result.finished
+        self.infeasible = self.best is None and result.finished
+
+    def solution(self) -> GaucSolution:
+        """What is known now."""
+        best = self.best
+        cost = None if best is None else best.power.cost_usd
+        bound = self.bound if math.isfinite(self.bound) else None
+        gap = None if cost is None or bound is None else relative_gap(cost, bound)
+        if best is None:
+            status = Status.INFEASIBLE if self.infeasible else Status.NO_INCUMBENT
+        else:
+            proven = gap is not None and gap <= self.gap
+            status = Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT
+        return GaucSolution(
+            case=self.solver.case,
+            power_stress=self.power_stress,
+            demand_mwh=self.demand,
+            status=status,
+            objective_uc_usd=cost,
+            objective_em_usd=None if best is None else best.power.dispatch.cost_usd,
+            objective_gm_usd=None if best is None else best.gas.cost_usd,
+            bound_usd=bound,
+            gap=gap,
+            gas_prices_usd_per_mwh=None if best is None else best.gas.prices_usd_per_mwh,
+            on=None if best is None else best.power.on,
+            output_mw=None if best is None else best.power.dispatch.output_mw,
+            burn_mwh=None if best is None else best.power.dispatch.burn_mwh,
+            gas_columns=None if best is None else best.gas.columns,
+            levels=None if best is None else best.power.levels,
+            invalid_bids=(),
+            bound_from=self.bound_from,
+            solved=self.solved,
+            seconds=time.perf_counter() - self.started,
+        )

@@ -1,0 +1,108 @@
+"""Remembered commitments: unit commitment depends on the power side alone, so one solve serves many demands.
+
+An entry is keyed by case, power stress and levels. It holds the units on, the cost and the proven bound; the
+dispatch is re-solved from the commitment when it is used, so that nothing in a file is taken on trust except
+the bound. Files are plain NumPy archives that are read without pickle; a damaged one is ignored.
+"""
+
+import hashlib
+import math
+import os
+import tempfile
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ppsm.arrays import IntArray
+from ppsm.cases.entities import TABLES
+from ppsm.cases.schema import Case
+
+_FORMAT = 1
+
+
+def case_fingerprint(case: Case) -> str:
+    """A digest of everything unit commitment sees of a case (its power tables and links)."""
+    digest = hashlib.sha256(f"{_FORMAT}|{case.base_mva!r}|{case.reserve_fraction!r}".encode())
+    for table in TABLES:
+        if table in ("buses", "lines", "fleets", "bids", "links", "load_shape"):
+            rows = [astuple(row) for row in getattr(case, table)]
+            digest.update(f"|{table}|{rows!r}".encode())
+    return digest.hexdigest()[:24]
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedCommitment:
+    """Units on (fleets x hours) at some levels, cost in $ as UC found it, and the proven bound of that UC."""
+
+    power_stress: float
+    levels: tuple[int, ...]
+    on: IntArray
+    objective_usd: float
+    bound_usd: float
+    seconds: float
+
+
+class CommitmentMemory:
+    """Commitments of one case by power stress and levels; with a directory they outlive the process."""
+
+    def __init__(self, case: Case, directory: Path | None = None) -> None:
+        self._shape = (len(case.fleets), len(case.load_shape))
+        self._most = np.array([[fleet.unit_count] for fleet in case.fleets])
+        self._links = len(case.links)
+        self._entries: dict[tuple[float, tuple[int, ...]], RememberedCommitment] = {}
+        self._directory = None if directory is None else directory / case_fingerprint(case)
+        if self._directory is not None and self._directory.is_dir():
+            for file in sorted(self._directory.glob("*.npz")):
+                entry = self._read(file)
+                if entry is not None:
+                    self._entries[entry.power_stress, entry.levels] = entry
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def at(self, power_stress: float) -> list[RememberedCommitment]:
+        """All entries of a power stress, cheapest first."""
+        mine = [entry for entry in self._entries.values() if entry.power_stress == power_stress]
+        return sorted(mine, key=lambda entry: entry.objective_usd)
+
+    def get(self, power_stress: float, levels: tuple[int, ...]) -> RememberedCommitment | None:
+        """The entry of a power stress and levels, if there is one."""
+        return self._entries.get((power_stress, levels))
+
+    def put(self, entry: RememberedCommitment) -> None:
+        """Keep an entry, also on disk if there is a directory; a better bound replaces a worse one."""
+        self._entries[entry.power_stress, entry.levels] = entry
+        if self._directory is None:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True)
+        name = hashlib.sha256(repr((entry.power_stress, entry.levels)).encode()).hexdigest()[:24]
+        handle, temporary = tempfile.mkstemp(dir=self._directory, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            figures = [entry.power_stress, entry.objective_usd, entry.bound_usd, entry.seconds]
+            np.savez_compressed(
+                file, figures=np.array(figures), levels=np.array(entry.levels, dtype=np.int64), on=entry.on
+            )
+        # A reader sees the old file or the new one, never half of it.
+        Path(temporary).replace(self._directory / f"{name}.npz")
+
+    def _read(self, file: Path) -> RememberedCommitment | None:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                figures, levels, on = archive["figures"], archive["levels"], archive["on"]
+        except (OSError, ValueError, KeyError, EOFError):
+            return None
+        fits = (
+            figures.shape == (4,)
+            and levels.shape == (self._links,)
+            and on.shape == self._shape
+            and on.dtype == np.int64
+            and all(math.isfinite(value) for value in figures)
+            and bool(((on >= 0) & (on <= self._most)).all())
+        )
+        if not fits:
+            return None
+        stress, objective, bound, seconds = (float(value) for value in figures)
+        return RememberedCommitment(
+            stress, tuple(int(level) for level in levels), on, objective, bound, seconds
+        )

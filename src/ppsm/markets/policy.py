@@ -1,0 +1,262 @@
+"""A gas network that follows the burn: linear responses, and how much room they need in every row.
+
+A **policy** serves the burn ``q`` by ``x(q) = x0 + G (q - q0)``: one more MWh at a place comes from a
+marginal supply along a path, raising flows that run along the path and lowering those that run against it. If
+``x0`` leaves every row and bound the room that ``G (q - q0)`` can take over a region of burns, then ``x(q)``
+is feasible on all of it, and ``cost' x(q)`` is an upper bound on GM's value there, affine in q.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import FloatArray, IntArray
+from ppsm.markets.gas import GasMarket
+from ppsm.markets.region import BurnRegion
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import PersistentLp
+from ppsm.status import Status
+
+_TINY = 1e-9
+_RETRIES = 12
+# A path avoids an arc without room as if it were this many arcs of ordinary room.
+_PENALTY = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Cost of the policy at the base burn, and its cost of one more MWh at each place ($/MWh)."""
+
+    base_cost_usd: float
+    slope_usd_per_mwh: FloatArray
+
+
+class _Room:
+    """How far responses move when the burn goes anywhere in the region, and one place then burns less."""
+
+    def __init__(self, region: BurnRegion, base_mwh: FloatArray, lowered_mwh: FloatArray) -> None:
+        self._region, self._base, self._lowered = region, base_mwh, lowered_mwh
+
+    def needed(self, responses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Largest rise and fall of each row of responses (rows x places)."""
+        rise, fall = np.zeros(responses.shape[0]), np.zeros(responses.shape[0])
+        seen: dict[bytes, tuple[float, float]] = {}
+        for row in np.flatnonzero(np.abs(responses).max(axis=1) > 0):
+            weights = responses[row]
+            key = weights.tobytes()
+            if key not in seen:
+                seen[key] = self._most(weights), self._most(-weights)
+            rise[row], fall[row] = seen[key]
+        return rise, fall
+
+    def _most(self, weights: FloatArray) -> float:
+        lowered = float(np.max(-weights * self._lowered, initial=0.0))
+        return max(self._region.largest(weights) - float(weights @ self._base), 0.0) + lowered
+
+    def sharpen(self, responses: FloatArray) -> bool:
+        """Ask the relaxation for the extents of these responses; False where all were known."""
+        new = [
+            sign * weights
+            for weights in np.unique(responses, axis=0)
+            for sign in (1.0, -1.0)
+            if not self._region.is_sharp(sign * weights)
+        ]
+        for weights in new:
+            self._region.sharpen(weights)
+        return bool(new)
+
+
+class PolicyFinder:
+    """Finds policies for the gas market of a case."""
+
+    def __init__(self, market: GasMarket, places: IntArray) -> None:
+        self.market, self.places = market, places
+        program = market.program
+        self._is_balance = np.zeros(program.shape[0], dtype=bool)
+        self._is_balance[market.balance_rows] = True
+        self._junction_of_row = np.full(program.shape[0], -1)
+        self._junction_of_row[market.balance_rows] = np.arange(market.balance_rows.size)
+        self._arcs = self._find_arcs()
+        self._supply = market.variables.positions("supply_mwh")
+        self._supply_at = self._junction_of_column(self._supply)
+
+    def _find_arcs(self) -> list[tuple[int, int, int]]:
+        """(column, junction it leaves, junction it enters) of every flow."""
+        columns = self.market.program.matrix.tocsc()
+        arcs = []
+        for kind in ("pipe", "compressor", "regulator"):
+            if f"{kind}_flow_mwh" not in self.market.variables.blocks:
+                continue
+            for column in self.market.variables.positions(f"{kind}_flow_mwh").tolist():
+                entries = slice(columns.indptr[column], columns.indptr[column + 1])
+                ends = {
+                    float(value): int(self._junction_of_row[row])
+                    for row, value in zip(columns.indices[entries], columns.data[entries], strict=True)
+                    if self._is_balance[row]
+                }
+                arcs.append((column, ends[-1.0], ends[1.0]))
+        return arcs
+
+    def _junction_of_column(self, chosen: IntArray) -> IntArray:
+        columns = self.market.program.matrix.tocsc()
+        return np.array([self._junction_of_row[columns.indices[columns.indptr[c]]] for c in chosen])
+
+    def find(
+        self,
+        withdrawal_mwh: FloatArray,
+        base_mwh: FloatArray,
+        region: BurnRegion,
+        lowered_mwh: FloatArray,
+        columns: FloatArray,
+        prices: FloatArray,
+        seconds_left: Callable[[], float],
+    ) -> Policy | None:
+        """A policy that is feasible on the region, near GM's solution at the base burn; None if none found.
+
+        It stays feasible when any one place burns ``lowered_mwh`` less. ``columns`` and ``prices`` (by
+        junction) solve GM at the base burn; they guide the choice of paths.
+        """
+        penalty: dict[int, float] = {}
+        for _ in range(_RETRIES):
+            response = self._responses(columns, prices, penalty)
+            if response is None:
+                return None
+            room = _Room(region, base_mwh, lowered_mwh)
+            cost, tight = self._base(withdrawal_mwh, room, response)
+            # Bounds by place overstate what places can do together: ask UC before giving a path up.
+            while cost is None and tight and seconds_left() > 0 and room.sharpen(response[tight]):
+                cost, tight = self._base(withdrawal_mwh, room, response)
+            if cost is not None:
+                return Policy(cost, self.market.program.cost @ response)
+            if not tight or seconds_left() <= 0:
+                return None
+            for column in tight:
+                penalty[column] = penalty.get(column, 1.0) * _PENALTY
+        return None
+
+    def _responses(
+        self, columns: FloatArray, prices: FloatArray, penalty: dict[int, float]
+    ) -> FloatArray | None:
+        """G: for each place the path from a marginal supply (columns x places)."""
+        cost = self.market.program.cost
+        upper = self.market.program.column_upper
+        inner = np.minimum(columns, upper - columns)[self._supply]
+        near = np.abs(cost[self._supply] - prices[self._supply_at])
+        result = np.zeros((columns.size, self.places.size))
+        trees: dict[int, tuple[FloatArray, list[tuple[int, int, float] | None]]] = {}
+        for number, place in enumerate(self.places.tolist()):
+            # A supply inside its block sets the price; without one, the block whose price is nearest.
+            off = np.abs(cost[self._supply] - prices[place])
+            order = np.lexsort((-inner, off + near * (inner <= _TINY)))
+            for source in order[:4].tolist():
+                root = int(self._supply_at[source])
+                if root not in trees:
+                    trees[root] = self._paths(root, columns, penalty)
+                distance, step = trees[root]
+                if np.isfinite(distance[place]):
+                    result[self._supply[source], number] = 1.0
+                    self._walk(result, number, place, step)
+                    break
+            else:
+                return None
+        return result
+
+    @staticmethod
+    def _walk(result: FloatArray, number: int, place: int, step: list[tuple[int, int, float] | None]) -> None:
+        here = step[place]
+        while here is not None:
+            column, before, sign = here
+            result[column, number] += sign
+            here = step[before]
+
+    def _paths(
+        self, root: int, columns: FloatArray, penalty: dict[int, float]
+    ) -> tuple[FloatArray, list[tuple[int, int, float] | None]]:
+        """Shortest paths from a junction (Dijkstra); going against a flow is possible as far as it flows."""
+        count = self.market.balance_rows.size
+        neighbours: list[list[tuple[int, int, float, float]]] = [[] for _ in range(count)]
+        for column, start, end in self._arcs:
+            flow = columns[column]
+            weight = penalty.get(column, 1.0)
+            neighbours[start].append((end, column, 1.0, weight * (1.0 + 100.0 / (100.0 + flow))))
+            if flow > 1.0:
+                neighbours[end].append((start, column, -1.0, weight * (1.0 + 1000.0 / flow)))
+        distance = np.full(count, np.inf)
+        step: list[tuple[int, int, float] | None] = [None] * count
+        distance[root] = 0.0
+        queue = [(0.0, root)]
+        while queue:
+            length, here = heapq.heappop(queue)
+            if length > distance[here]:
+                continue
+            for there, column, sign, weight in neighbours[here]:
+                if length + weight < distance[there]:
+                    distance[there] = length + weight
+                    step[there] = (column, here, sign)
+                    heapq.heappush(queue, (length + weight, there))
+        return distance, step
+
+    def _base(
+        self, withdrawal_mwh: FloatArray, room: "_Room", response: FloatArray
+    ) -> tuple[float | None, list[int]]:
+        """Cheapest ``x0`` that leaves the room the responses need; else the columns that lack it."""
+        program = self.market.program
+        moving = np.flatnonzero(np.abs(response).max(axis=1) > 0)
+        column_up, column_down = room.needed(response)
+        row_response = program.matrix @ response
+        row_response[self._is_balance] = 0.0  # met exactly by construction
+        row_up, row_down = room.needed(row_response)
+        shift = np.zeros(program.shape[0])
+        shift[self.market.balance_rows] = withdrawal_mwh
+        tighter = replace(
+            program,
+            row_lower=program.row_lower + shift + row_down,
+            row_upper=program.row_upper + shift - row_up,
+            column_lower=program.column_lower + column_down,
+            column_upper=program.column_upper - column_up,
+        )
+        return self._solve(tighter, moving)
+
+    def _solve(self, program: LinearProgram, moving: IntArray) -> tuple[float | None, list[int]]:
+        crossed = np.flatnonzero(program.column_lower > program.column_upper)
+        if crossed.size:
+            return None, [int(column) for column in crossed]
+        if (program.row_lower > program.row_upper).any():
+            return None, []
+        solution = PersistentLp(program).solve()
+        if solution.status is Status.PROVEN_OPTIMAL:
+            return solution.objective, []
+        return None, self._lacking(program, moving)
+
+    def _lacking(self, program: LinearProgram, moving: IntArray) -> list[int]:
+        """Moving columns whose bounds or flow rows are violated in the least-violated solution."""
+        rows, width = program.shape
+        own = np.flatnonzero(~self._is_balance)
+        slack = sp.csr_array((-np.ones(own.size), (own, np.arange(own.size))), shape=(rows, own.size))
+        under = sp.csr_array((np.ones(moving.size), (np.arange(moving.size), moving)), (moving.size, width))
+        lift = sp.eye_array(moving.size)
+        lower = program.column_lower.copy()
+        lower[moving] = -np.inf
+        elastic = replace(
+            program,
+            cost=np.concatenate([np.zeros(width), np.ones(own.size + moving.size)]),
+            matrix=sp.csr_array(
+                sp.block_array([[program.matrix, slack, None], [under, None, lift]], format="csr")
+            ),
+            row_lower=np.concatenate([program.row_lower, program.column_lower[moving]]),
+            row_upper=np.concatenate([program.row_upper, np.full(moving.size, np.inf)]),
+            column_lower=np.concatenate([lower, np.zeros(own.size + moving.size)]),
+            column_upper=np.concatenate([program.column_upper, np.full(own.size + moving.size, np.inf)]),
+            row_names=tuple(f"r{i}" for i in range(rows + moving.size)),
+            column_names=tuple(f"c{i}" for i in range(width + own.size + moving.size)),
+        )
+        solution = PersistentLp(elastic).solve()
+        if solution.status is not Status.PROVEN_OPTIMAL:
+            return []
+        missed_rows = own[solution.columns[width : width + own.size] > 1e-6]
+        touched = abs(program.matrix[missed_rows][:, moving]).sum(axis=0) > 0
+        missed = solution.columns[width + own.size :] > 1e-6
+        return [int(column) for column in moving[np.asarray(touched).ravel() | missed]]

@@ -1,0 +1,125 @@
+"""Where the burn of every answer below a cost must lie: bounds by place and in total, from UC's relaxation.
+
+Whatever the commitment, a cost target leaves little freedom to the plants' burn. The bounds come from linear
+programs over UC's relaxation with the target as a row (optimality-based bound tightening), so they hold for
+every commitment at the given levels or above.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import FloatArray, SparseMatrix
+from ppsm.errors import SolverError
+from ppsm.markets.evaluate import Followers
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import PersistentLp
+from ppsm.status import Status
+
+# The target enters in k$, so that its row is of the size of the others.
+_USD_PER_ROW_UNIT = 1e3
+# Bounds are widened by this, far more than the solver's tolerance moves them.
+_WIDENING_MWH = 0.01
+_WIDENING = 1e-6
+
+
+class BurnRegion:
+    """What the daily burn by place (junction with plants) can be at a cost up to a target.
+
+    Bounds by place and in total are there from the start; :meth:`sharpen` asks the relaxation for the extent
+    in one more direction, and remembers it.
+    """
+
+    def __init__(self, followers: Followers, program: LinearProgram, target_usd: float) -> None:
+        self.target_usd = target_usd
+        self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
+        self._live = PersistentLp(_below(program, target_usd), feasibility=1e-7)
+        self.empty = self._live.solve().status is not Status.PROVEN_OPTIMAL
+        self._known: dict[bytes, float] = {}
+        self.lower_mwh, self.upper_mwh = np.zeros(self._burn.shape[0]), np.full(self._burn.shape[0], np.inf)
+        self.total_mwh = (0.0, np.inf)
+
+    def bound(self, seconds_left: Callable[[], float]) -> bool:
+        """Find the bounds by place and in total; False where the time is up before."""
+        places = self._burn.shape[0]
+        self.total_mwh = (-self.sharpen(-np.ones(places)), self.sharpen(np.ones(places)))
+        for place in range(places):
+            if seconds_left() <= 0:
+                return False
+            unit = np.zeros(places)
+            unit[place] = 1.0
+            self.upper_mwh[place] = self.sharpen(unit)
+            self.lower_mwh[place] = max(-self.sharpen(-unit), 0.0)
+        return bool(np.isfinite(self.upper_mwh).all() and np.isfinite(self.total_mwh).all())
+
+    def sharpen(self, weights: FloatArray) -> float:
+        """Return ``max weights' burn`` over the relaxation, slightly widened; inf where that failed."""
+        key = weights.tobytes()
+        if key not in self._known:
+            self._live.set_cost(-(self._burn.T @ weights))
+            try:
+                solution = self._live.solve()
+            except SolverError:
+                return np.inf
+            found = solution.status is Status.PROVEN_OPTIMAL
+            value = -solution.objective
+            wider = value + (_WIDENING_MWH + _WIDENING * abs(value)) * max(1.0, float(np.abs(weights).max()))
+            self._known[key] = wider if found else np.inf
+        return self._known[key]
+
+    def between(self, low_mwh: float, high_mwh: float) -> "BurnRegion":
+        """The part of the region whose total burn is in an interval; it shares what is known of the whole."""
+        part = copy.copy(self)
+        part.total_mwh = (low_mwh, high_mwh)
+        return part
+
+    def is_sharp(self, weights: FloatArray) -> bool:
+        """Whether the relaxation was asked in this direction."""
+        return weights.tobytes() in self._known
+
+    def largest(self, weights: FloatArray) -> float:
+        """An upper bound on ``weights' burn``: what the relaxation said, else what bounds and total say."""
+        known = self._known.get(weights.tobytes(), np.inf)
+        return min(known, knapsack(weights, self.lower_mwh, self.upper_mwh, self.total_mwh))
+
+
+def knapsack(weights: FloatArray, low: FloatArray, high: FloatArray, total: tuple[float, float]) -> float:
+    """Return ``max weights' d`` over ``low <= d <= high`` with the sum of d in an interval.
+
+    Start with the best corner of the box, then give up what costs least until the sum fits.
+    """
+    point = np.where(weights > 0, high, low)
+    excess = max(point.sum() - total[1], 0.0) + min(point.sum() - total[0], 0.0)
+    value = float(weights @ point)
+    for index in np.argsort(weights) if excess > 0 else np.argsort(-weights):
+        if abs(excess) <= 1e-9:
+            break
+        room = point[index] - low[index] if excess > 0 else high[index] - point[index]
+        moved = np.sign(excess) * min(abs(excess), room)
+        value -= float(weights[index] * moved)
+        excess -= moved
+    return value
+
+
+def place_map(followers: Followers) -> SparseMatrix:
+    """Links gathered by junction (places x links), in the order of the junctions."""
+    places, position = np.unique(followers.gas.plants, return_inverse=True)
+    shape = (places.size, position.size)
+    return sp.csr_array((np.ones(position.size), (position, np.arange(position.size))), shape=shape)
+
+
+def _below(program: LinearProgram, target_usd: float) -> LinearProgram:
+    """UC's relaxation with its cost limited to the target."""
+    row = sp.csr_array(program.cost[None, :] / _USD_PER_ROW_UNIT)
+    matrix: SparseMatrix = sp.csr_array(sp.vstack([program.matrix, row]))
+    return replace(
+        program,
+        matrix=matrix,
+        row_lower=np.append(program.row_lower, -np.inf),
+        row_upper=np.append(program.row_upper, (target_usd - program.offset) / _USD_PER_ROW_UNIT),
+        row_names=(*program.row_names, "cost_target"),
+        offset=0.0,
+    )
