@@ -10,14 +10,15 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["northeast.md", "cases.md"])
+@pytest.mark.parametrize("page", ["northeast.md", "cases.md", "gauc.md"])
 def test_snippets(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     snippets = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert snippets
+    names: dict[str, object] = {}  # a snippet may use what the ones before it made
     for snippet in snippets:
         promised = re.findall(r"print\(.*\)  # (.*)", snippet)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(snippet, page, "exec"), {})  # noqa: S102 - the page is ours
+            exec(compile(snippet, page, "exec"), names)  # noqa: S102 - the page is ours
         assert printed.getvalue().splitlines() == promised

@@ -102,7 +102,7 @@ def test_the_certificate_refuses_what_is_tampered_with() -> None:
         (replace(answer, on=less), "EM"),
         (replace(answer, objective_uc_usd=answer.objective_uc_usd - 1), "misstated"),
         (replace(answer, objective_em_usd=answer.objective_em_usd + 1), "EM can do better"),
-        (replace(answer, output_mw=low), "does not cost"),
+        (replace(answer, output_mw=low), "below least output"),
         (replace(answer, burn_mwh=answer.burn_mwh * 0.9), "burn does not follow"),
         (replace(answer, demand_mwh=np.array([1900.0])), "GM has another value"),
         (replace(answer, bound_usd=answer.objective_uc_usd * 1.01), "bound above"),
@@ -131,6 +131,7 @@ def test_the_certificate_refuses_invalid_bids() -> None:
         objective_uc_usd=power.cost_usd,
         objective_em_usd=power.dispatch.cost_usd,
         objective_gm_usd=game.gas.cost_usd,
+        levels=power.levels,
         bound_usd=power.cost_usd,
     )
     assert [fault.what for fault in certify(claimed).findings] == [

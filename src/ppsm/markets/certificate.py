@@ -52,12 +52,13 @@ class Certificate:
 
 def certify(solution: GaucSolution) -> Certificate:
     """Check commitment, EM, GM, validity and figures of an answer."""
-    if solution.on is None or solution.output_mw is None or solution.burn_mwh is None:
+    levels = solution.levels
+    if solution.on is None or solution.output_mw is None or solution.burn_mwh is None or levels is None:
         return Certificate((Fault("incomplete", "no answer to check", math.inf, ""),), math.nan, math.nan)
     found: list[Fault] = []
     case, on, output = solution.case, solution.on, solution.output_mw
     _check_commitment(case, on, found)
-    least = _check_levels(case, on, output, found)
+    least = _check_levels(case, on, output, levels, found)
     best = _cheapest_dispatch(case, solution.power_stress, on, least)
     served = _cheapest_dispatch(case, solution.power_stress, on, least, output)
     _compare(found, "EM can do better", "dispatch", solution.objective_em_usd, best, "$")
@@ -71,7 +72,7 @@ def certify(solution: GaucSolution) -> Certificate:
     )
     _check_cost(case, on, solution, found)
     _check_burn(case, output, solution.burn_mwh, found)
-    gas = _check_gas(solution, on, output, found)
+    gas = _check_gas(solution, on, levels, found)
     bound = solution.bound_usd
     if (
         bound is not None
@@ -111,17 +112,19 @@ def _check_commitment(case: Case, on: IntArray, found: list[Fault]) -> None:
                 found.append(Fault(f"{what} broken", fleet.fleet, float(excess), "units"))
 
 
-def _check_levels(case: Case, on: IntArray, output: FloatArray, found: list[Fault]) -> FloatArray:
+def _check_levels(
+    case: Case, on: IntArray, output: FloatArray, levels: IntArray, found: list[Fault]
+) -> FloatArray:
     """Least output of a running unit by fleet: its own, or the full blocks below its last selected one."""
     least = np.array([fleet.unit_min_mw for fleet in case.fleets])
     index = {fleet.fleet: i for i, fleet in enumerate(case.fleets)}
-    for name, (full, _) in _last_selected(case, on, output).items():
+    for name, (full, _) in _last_selected(case, on, levels).items():
         least[index[name]] = max(least[index[name]], full)
     for row, fleet in enumerate(case.fleets):
         running = on[row] > 0
         each = output[row, running] / on[row, running]
-        if running.any() and each.min() < fleet.unit_min_mw * (1 - TOLERANCE) - TOLERANCE:
-            found.append(Fault("below least output", fleet.fleet, fleet.unit_min_mw - each.min(), "MW"))
+        if running.any() and each.min() < least[row] * (1 - TOLERANCE) - TOLERANCE:
+            found.append(Fault("below least output", fleet.fleet, least[row] - each.min(), "MW"))
         if (output[row, ~running] > TOLERANCE).any():
             found.append(
                 Fault("output without a running unit", fleet.fleet, output[row, ~running].max(), "MW")
@@ -207,9 +210,11 @@ def _ramps(case: Case, on: IntArray, total: Any, width: int) -> tuple[Any, Float
 def _solve(
     cost: FloatArray, rows: Any, limits: FloatArray, equations: Any, values: FloatArray, bounds: Any
 ) -> float:
+    # Room for the rounding of the claimed figures, well within the tolerance of the comparison.
+    slack = 2e-7 * np.maximum(1.0, np.abs(limits))
     solve: Any = linprog
     answer = solve(
-        cost, A_ub=rows, b_ub=limits + 1e-7, A_eq=equations, b_eq=values, bounds=bounds, method="highs"
+        cost, A_ub=rows, b_ub=limits + slack, A_eq=equations, b_eq=values, bounds=bounds, method="highs"
     )
     return float(answer.fun) if answer.status == 0 else math.inf
 
@@ -232,13 +237,13 @@ def _check_burn(case: Case, output: FloatArray, burn: FloatArray, found: list[Fa
         _compare(found, "burn does not follow from the output", link.fleet, float(burn[number]), value, "MWh")
 
 
-def _check_gas(solution: GaucSolution, on: IntArray, output: FloatArray, found: list[Fault]) -> float:
+def _check_gas(solution: GaucSolution, on: IntArray, levels: IntArray, found: list[Fault]) -> float:
     """GM solved again, and once more with a virtual supply at every running plant's highest valid price."""
     case = solution.case
     rows, limits, equations, values, cost, bounds = _gas_program(solution)
     value = _solve(cost, rows, limits, equations, values, bounds)
     _compare(found, "GM has another value", "gas market", solution.objective_gm_usd, value, "$")
-    caps = _caps(case, on, output)
+    caps = _caps(case, on, levels)
     names = [row.junction for row in case.junctions]
     virtual = sp.csr_array(
         (np.ones(len(caps)), ([names.index(junction) for junction in caps], np.arange(len(caps)))),
@@ -257,27 +262,22 @@ def _check_gas(solution: GaucSolution, on: IntArray, output: FloatArray, found: 
     return value
 
 
-def _last_selected(case: Case, on: IntArray, output: FloatArray) -> dict[str, tuple[float, float]]:
-    """The last block that a running plant may select: MW of the full blocks before it, and its price."""
+def _last_selected(case: Case, on: IntArray, levels: IntArray) -> dict[str, tuple[float, float]]:
+    """The last selected block of each running plant: MW of the full blocks before it, and its price."""
     index = {fleet.fleet: i for i, fleet in enumerate(case.fleets)}
     selected: dict[str, tuple[float, float]] = {}
-    for link in case.links:
-        row = index[link.fleet]
-        running = on[row] > 0
-        if not running.any():
-            continue
-        each = float((output[row, running] / on[row, running]).min())
-        full = 0.0
-        for bid in sorted((b for b in case.bids if b.fleet == link.fleet), key=lambda b: b.block):
-            if each >= full * (1 - TOLERANCE) - TOLERANCE:
-                selected[link.fleet] = full, bid.price_usd_per_mwh
-            full += bid.size_mw
+    for link, level in zip(case.links, levels, strict=True):
+        blocks = sorted((b for b in case.bids if b.fleet == link.fleet), key=lambda b: b.block)
+        if (on[index[link.fleet]] > 0).any():
+            last = blocks[min(int(level), len(blocks) - 1)]
+            full = sum(bid.size_mw for bid in blocks if bid.block < last.block)
+            selected[link.fleet] = full, last.price_usd_per_mwh
     return selected
 
 
-def _caps(case: Case, on: IntArray, output: FloatArray) -> dict[str, float]:
+def _caps(case: Case, on: IntArray, levels: IntArray) -> dict[str, float]:
     """Highest gas price in $/MWh that the running plants of a junction can be paid for."""
-    selected = _last_selected(case, on, output)
+    selected = _last_selected(case, on, levels)
     caps: dict[str, float] = {}
     for link in case.links:
         if link.fleet in selected:
