@@ -4,10 +4,10 @@ The sensitive demand reaches the leader only through gas prices, and prices only
 (:mod:`ppsm.markets.validity`). Hence:
 
 - **incumbent**: UC at some levels -> EM -> GM prices -> the levels these ask for -> UC again, until a
-commitment   is valid; remembered commitments are tried first. EM is solved again at every commitment.
-- **bound**: UC at level 0 is a bound for every demand. :mod:`ppsm.markets.floor` proves that all answers
-which   would beat the incumbent by more than the gap have prices above some thresholds; then UC at the levels
-these   ask for bounds them too. On small cases commitments are enumerated in order of cost.
+  commitment is valid; remembered commitments are tried first. EM is solved again at every commitment.
+- **bound**: UC at level 0 is a bound for every demand. :mod:`ppsm.markets.floor` proves that all answers that
+  would beat the incumbent by more than the gap have prices above some thresholds; then UC at the levels these
+  ask for bounds them too. On small cases commitments are enumerated in order of cost.
 """
 
 import math
