@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells clean help
+.PHONY: run test lint format bench docs case cells gauc clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -37,6 +37,9 @@ case: $(READY)   ## rebuild the Northeast tables from the published files: make 
 
 cells: $(READY)  ## check the Northeast gas market in all 42 stress cells and under Laplace noise
 	$(BIN)/python -m benchmarks.northeast
+
+gauc: $(READY)   ## solve gas-aware unit commitment in all 42 stress cells and for noisy demands
+	$(BIN)/python -m benchmarks.gauc
 
 clean:           ## remove everything the targets made
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
