@@ -1,0 +1,24 @@
+"""Games over an unbounded relaxation take several searches, all within one time limit."""
+
+import itertools
+
+import pytest
+from tests.games.test_random_games import wild_game
+
+from ppsm.bilevel import unbounded
+from ppsm.bilevel.solve import solve_bilevel
+from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.solvers.scip import solve_mip_with_scip
+
+
+def test_searches_share_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[float] = []
+
+    def recording(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
+        allowed.append(limits.seconds)
+        return solve_mip_with_scip(problem, limits)
+
+    monkeypatch.setattr(unbounded, "solve_mip_with_scip", recording)
+    solve_bilevel(wild_game(5120), method="sos1", time_limit=60)
+    assert len(allowed) > 1
+    assert all(later < earlier for earlier, later in itertools.pairwise(allowed))
