@@ -9,7 +9,7 @@ from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.arrays import INFINITY, FloatArray
-from ppsm.bilevel.bounds import BoundFinder, BoundsOutOfTimeError
+from ppsm.bilevel.bounds import BoundFinder, BoundsOutOfTimeError, _enumerate_dual_vertices
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.bilevel.slater import slater_row
 from ppsm.errors import NoValidBoundError
@@ -168,3 +168,24 @@ def test_deadline_is_kept() -> None:
     finder = BoundFinder(build_kkt(open_ended()), deadline=time.perf_counter() - 1)
     with pytest.raises(BoundsOutOfTimeError, match="time limit"):
         finder.multiplier(0)
+
+
+def test_dual_vertices_of_columns_in_very_different_units() -> None:
+    # A basis of the first row's price and the last row's has condition 1e16, yet it is not singular.
+    follower = LinearProgram.from_arrays(
+        cost=[1.0, 3e-8],
+        matrix=[[1e8, 0.0], [1.0, 0.0], [0.0, 1e-8]],
+        row_lower=[0.0, -INFINITY, 1e-8],
+        row_upper=[INFINITY, 4.0, 1e-8],
+        column_lower=[0.0, -INFINITY],
+    )
+    program = BilevelProgram.from_arrays(
+        follower=follower,
+        leader_cost=[0.5],
+        response_cost=[-1.0, 0.0],
+        coupling=[[-1e8], [1.0], [0.0]],
+        variable_upper=2.0,
+    )
+    vertices = _enumerate_dual_vertices(build_kkt(program))
+    assert vertices is not None
+    assert sorted(vertices[1]) == pytest.approx([0.0, 1e-8, 1.0, 3.0], rel=1e-6, abs=1e-12)

@@ -276,8 +276,17 @@ def _with_cutoff(relaxation: LinearProgram, cutoff: float) -> LinearProgram:
     )
 
 
+def _equilibrated(matrix: FloatArray) -> FloatArray:
+    """Rows and columns scaled to size one: units must not make a matrix look singular."""
+    for axis in (1, 0, 1):
+        largest = np.abs(matrix).max(axis=axis, keepdims=True, initial=0.0)
+        matrix = matrix / np.where(largest > 0, largest, 1.0)
+    return matrix
+
+
 def _independent_columns(matrix: FloatArray, candidates: IntArray) -> IntArray:
     """A maximal independent subset of the candidate columns."""
+    matrix = _equilibrated(matrix)
     chosen: list[int] = []
     for candidate in candidates.tolist():
         if np.linalg.matrix_rank(matrix[:, [*chosen, candidate]]) > len(chosen):
@@ -303,7 +312,7 @@ def _enumerate_dual_vertices(kkt: KktSystem) -> tuple[FloatArray, FloatArray] | 
     for pick in itertools.combinations(signed.tolist(), picks):
         basis = np.concatenate([free, np.array(pick, dtype=np.int64)])
         square = dual[:, basis]
-        condition = float(np.linalg.cond(square)) if basis.size else 1.0
+        condition = float(np.linalg.cond(_equilibrated(square))) if basis.size else 1.0
         if condition > _SINGULAR:
             continue
         if condition > _ILL_CONDITIONED:

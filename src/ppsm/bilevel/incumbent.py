@@ -92,9 +92,10 @@ class FirstLook:
 def first_look(kkt: KktSystem, limits: SolveLimits) -> FirstLook:
     """Solve the relaxation, and improve the follower's answer to its decision piece by piece."""
     relaxed = solve_mip_with_highs(MixedIntegerProgram(kkt.relaxation, kkt.is_integer), limits)
-    unbounded = relaxed.status is Status.UNBOUNDED
+    # A search for integers that ran out of time does not say whether the relaxation is bounded.
+    unbounded = relaxed.bound is None and solve_lp(kkt.relaxation).status is Status.UNBOUNDED
     point = relaxed
-    if unbounded:
+    if relaxed.status is Status.UNBOUNDED:
         anywhere = replace(kkt.relaxation, cost=np.zeros_like(kkt.relaxation.cost))
         point = solve_mip_with_highs(MixedIntegerProgram(anywhere, kkt.is_integer), limits)
     deadline = time.perf_counter() + limits.seconds

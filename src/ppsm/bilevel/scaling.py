@@ -1,41 +1,87 @@
-"""Prices in a unit in which the follower's costs are of order one.
+"""The game in units in which costs and the coefficients of the follower's rows are of ordinary size.
 
 Solver tolerances are absolute. With costs of 1e-9 a follower that is off by the tolerance in its dual is off
-by everything, and the leader would harvest the difference. A power of two as unit changes no digit.
+by everything, and the leader would harvest the difference; a leader with such costs would call any point
+optimal; and the price of a row with coefficients of 1e9 could not be told from zero. Powers of two as units
+change no digit.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
+from ppsm.arrays import FloatArray, SparseMatrix
 from ppsm.program import BilevelProgram
 
 # Between these the natural unit is left alone.
 _SMALL, _LARGE = 1.0, 1e6
-# Prices in the leader's rows take the unit as a factor, which must not become too small for a coefficient.
-_LEAST_UNIT_OF_SEEN_PRICES = 2.0**-14
+_SMALL_ROW, _LARGE_ROW = 1e-4, 1e4
+# Prices in the leader's rows take the unit as a factor, which must leave the coefficients a usable size.
+_LEAST_UNIT_OF_SEEN_PRICES, _LARGEST_UNIT_OF_SEEN_PRICES = 2.0**-14, 2.0**30
 
 
-def price_unit(program: BilevelProgram) -> float:
-    """The power of two at the size of the follower's largest cost, or 1 where costs are of ordinary size."""
-    largest = float(np.abs(program.follower.cost).max(initial=0.0))
-    if largest == 0.0 or _SMALL <= largest <= _LARGE:
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What one unit in the scaled game is worth: of the leader's objective, the follower's cost, its rows."""
+
+    objective: float
+    cost: float
+    rows: FloatArray
+
+    @property
+    def prices(self) -> FloatArray:
+        """What one unit of each price is worth."""
+        return self.cost / self.rows
+
+
+def units_of(program: BilevelProgram) -> Units:
+    """Units for a game, 1 where its numbers are of ordinary size."""
+    follower = program.follower
+    rows = np.ones(follower.shape[0])
+    for row in range(rows.size):
+        entries = follower.matrix.data[follower.matrix.indptr[row] : follower.matrix.indptr[row + 1]]
+        rows[row] = _unit(entries, _SMALL_ROW, _LARGE_ROW)
+    cost = _unit(follower.cost, _SMALL, _LARGE)
+    if program.leader_sees_prices:
+        cost = max(cost, _LEAST_UNIT_OF_SEEN_PRICES)
+        least = min(1.0, cost / _LARGEST_UNIT_OF_SEEN_PRICES)
+        rows = np.clip(rows, least, cost / _LEAST_UNIT_OF_SEEN_PRICES)
+    seen = program.price_cost * cost / rows
+    costs = np.concatenate([program.leader_cost, program.response_cost, seen])
+    return Units(_unit(costs, _SMALL, _LARGE), cost, rows)
+
+
+def _unit(values: FloatArray, small: float, large: float) -> float:
+    """The power of two at the size of the largest value, or 1 where that is of ordinary size."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0.0 or small <= largest <= large:
         return 1.0
-    unit = 2.0 ** math.floor(math.log2(largest))
-    return max(unit, _LEAST_UNIT_OF_SEEN_PRICES) if program.leader_sees_prices else unit
+    return float(2.0 ** math.floor(math.log2(largest)))
 
 
-def with_price_unit(program: BilevelProgram, unit: float) -> BilevelProgram:
-    """The same game with the follower's costs and prices counted in the given unit."""
-    if unit == 1.0:
-        return program
-    follower = replace(
-        program.follower, cost=program.follower.cost / unit, offset=program.follower.offset / unit
-    )
+def with_units(program: BilevelProgram, units: Units) -> BilevelProgram:
+    """The same game counted in the given units."""
+    follower, prices = program.follower, units.prices
+
+    def per_row(matrix: SparseMatrix) -> SparseMatrix:
+        return sp.csr_array(sp.diags_array(1.0 / units.rows) @ matrix)
+
     return replace(
         program,
-        follower=follower,
-        price_cost=program.price_cost * unit,
-        price_matrix=program.price_matrix * unit,
+        leader_cost=program.leader_cost / units.objective,
+        response_cost=program.response_cost / units.objective,
+        price_cost=program.price_cost * prices / units.objective,
+        offset=program.offset / units.objective,
+        price_matrix=sp.csr_array(program.price_matrix @ sp.diags_array(prices)),
+        coupling=per_row(program.coupling),
+        follower=replace(
+            follower,
+            cost=follower.cost / units.cost,
+            offset=follower.offset / units.cost,
+            matrix=per_row(follower.matrix),
+            row_lower=follower.row_lower / units.rows,
+            row_upper=follower.row_upper / units.rows,
+        ),
     )

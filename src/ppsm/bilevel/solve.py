@@ -14,7 +14,7 @@ from ppsm.bilevel.bounds import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.explain import explain_infeasible
 from ppsm.bilevel.incumbent import FirstLook, first_look, polish
 from ppsm.bilevel.kkt import KktSystem, build_kkt
-from ppsm.bilevel.scaling import price_unit, with_price_unit
+from ppsm.bilevel.scaling import units_of, with_units
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.unbounded import solve_over_unbounded_relaxation
 from ppsm.errors import InputError, SolverError
@@ -89,7 +89,10 @@ def _limits(gap: float, time_limit: float, threads: int) -> SolveLimits:
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """A point of the KKT system after polish and verification; a point of the game if nothing was found."""
+    """A point of the KKT system after polish and verification; a point of the game if nothing was found.
+
+    Columns and objective are in the scaled game's units, the verdict is in the user's.
+    """
 
     columns: FloatArray
     objective: float
@@ -112,8 +115,8 @@ class _Solve:
         self._program, self._method, self._limits, self._units = program, method, limits, units
         self._started = time.perf_counter()
         self._deadline = self._started + limits.seconds
-        self._unit = price_unit(program)
-        self._kkt: KktSystem = build_kkt(with_price_unit(program, self._unit))
+        self._scale = units_of(program)
+        self._kkt: KktSystem = build_kkt(with_units(program, self._scale))
 
     def solution(self) -> BilevelSolution:
         relaxation = self._kkt.relaxation
@@ -173,15 +176,15 @@ class _Solve:
         """Polish a solver's point and have it verified in the user's own terms."""
         polished = polish(self._kkt, columns)
         columns = columns if polished is None else polished  # either way verification has the last word
-        objective = float(self._kkt.relaxation.cost @ columns) + self._program.offset
+        objective = float(self._kkt.relaxation.cost @ columns) + self._kkt.relaxation.offset
         x, y, prices = self._parts(columns)
-        return _Candidate(
-            columns, objective, verify(self._program, x, y, prices, objective, units=self._units)
-        )
+        claimed = self._scale.objective * objective
+        verdict = verify(self._program, x, y, prices, claimed, units=self._units)
+        return _Candidate(columns, objective, verdict)
 
     def _parts(self, columns: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         # Adding zero turns the solvers' negative zeros into plain ones.
-        prices = self._unit * self._kkt.prices(columns) + 0.0
+        prices = self._scale.prices * self._kkt.prices(columns) + 0.0
         return columns[self._kkt.variables] + 0.0, columns[self._kkt.responses] + 0.0, prices
 
     def _conclude(self, attempt: Attempt, result: MipResult) -> BilevelSolution:
@@ -215,11 +218,12 @@ class _Solve:
         if best is None:
             return ()
         if result.status is Status.INFEASIBLE:
-            return (Finding("a feasible point contradicts the verdict on the", "game", 0, best.objective),)
+            amount = self._scale.objective * best.objective
+            return (Finding("a feasible point contradicts the verdict on the", "game", 0, amount),)
         bound = result.bound
         if bound is None or best.objective >= bound - _SOUND_GAP * max(1.0, abs(bound)):
             return ()
-        amount = bound - best.objective
+        amount = self._scale.objective * (bound - best.objective)
         return (Finding("feasible point below the proven bound of", "leader objective", 0, amount),)
 
     def _reported(
@@ -229,13 +233,13 @@ class _Solve:
         bound: float | None,
         findings: tuple[Finding, ...],
     ) -> BilevelSolution:
-        """A solution with the given point and lower bound, either of which may be missing."""
-        sign = self._program.leader_sign
+        """A solution with the given point and (scaled) lower bound, either of which may be missing."""
+        worth = self._program.leader_sign * self._scale.objective
         if findings:
             base = replace(base, explanation=f"the solver's answer failed verification: {findings[0]}")
         base = replace(
             base,
-            leader_bound=None if bound is None else sign * bound + 0.0,
+            leader_bound=None if bound is None else worth * bound + 0.0,
             findings=findings,
             seconds=self._seconds,
         )
@@ -251,7 +255,7 @@ class _Solve:
             explanation="" if proven else base.explanation,
             # A point that meets the relaxation's bound is optimal, whatever became of the search.
             findings=() if proven else findings,
-            leader_objective=sign * best.objective + 0.0,
+            leader_objective=worth * best.objective + 0.0,
             gap=gap,
             follower_objective=self._program.follower_sign * best.verdict.follower_value + 0.0,
             variables=x,

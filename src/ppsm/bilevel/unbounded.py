@@ -8,6 +8,7 @@ point ``z`` and a direction ``d`` with ``cost'd = -1`` that share a pattern. Whe
 found is proven by asking, again without a cost, for a point that is better.
 """
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -34,6 +35,7 @@ def solve_over_unbounded_relaxation(
     kkt: KktSystem, problem: MixedIntegerProgram, limits: SolveLimits
 ) -> MipResult:
     """Solve one of SCIP's forms of a game whose relaxation is unbounded."""
+    deadline = time.perf_counter() + limits.seconds
     ray = solve_mip_with_scip(_ray_problem(kkt), limits)
     if ray.columns is not None:
         # The pattern is the solver's, the verdict is that of an LP.
@@ -43,12 +45,16 @@ def solve_over_unbounded_relaxation(
         return MipResult(status, ray.solver, ray.seconds, interrupted=ray.interrupted)
     if ray.status is not Status.INFEASIBLE:
         return replace(ray, bound=None, objective=None)
-    result = solve_mip_with_scip(problem, limits)
-    return _proven(kkt, problem, result, limits)
+    result = solve_mip_with_scip(problem, _until(deadline, limits))
+    return _proven(kkt, problem, result, deadline, limits)
+
+
+def _until(deadline: float, limits: SolveLimits) -> SolveLimits:
+    return replace(limits, seconds=max(0.01, deadline - time.perf_counter()))
 
 
 def _proven(
-    kkt: KktSystem, problem: MixedIntegerProgram, result: MipResult, limits: SolveLimits
+    kkt: KktSystem, problem: MixedIntegerProgram, result: MipResult, deadline: float, limits: SolveLimits
 ) -> MipResult:
     """Improve a solution until no better point exists; only then is it called optimal."""
     width = kkt.relaxation.shape[1]
@@ -60,7 +66,7 @@ def _proven(
         columns = result.columns[:width] if polished is None else polished
         objective = float(kkt.relaxation.cost @ columns) + kkt.relaxation.offset
         limit = objective - _BETTER * max(1.0, abs(objective))
-        better = _below(kkt, problem, limit, limits)
+        better = _below(kkt, problem, limit, deadline, limits)
         if better.status is Status.INFEASIBLE:
             return replace(
                 result, status=Status.PROVEN_OPTIMAL, columns=columns, objective=objective, bound=limit
@@ -78,12 +84,15 @@ def _proven(
     return replace(result, status=Status.INCUMBENT, bound=None)
 
 
-def _below(kkt: KktSystem, problem: MixedIntegerProgram, limit: float, limits: SolveLimits) -> MipResult:
+def _below(
+    kkt: KktSystem, problem: MixedIntegerProgram, limit: float, deadline: float, limits: SolveLimits
+) -> MipResult:
     """Look for a point of less cost, in another form where SCIP's LP solver gives up on the first."""
     try:
-        return solve_mip_with_scip(question(problem, limit), limits)
+        return solve_mip_with_scip(question(problem, limit), _until(deadline, limits))
     except SolverError:
-        return solve_mip_with_scip(question(indicator(kkt).problem, limit), limits)
+        other = question(indicator(kkt).problem, limit)
+        return solve_mip_with_scip(other, _until(deadline, limits))
 
 
 def question(problem: MixedIntegerProgram, limit: float) -> MixedIntegerProgram:
