@@ -207,7 +207,7 @@ def measure() -> list[Table]:
     parts = {"PPSM": report, "PPSM_p": report["ppsm_p"]}
     parts |= {f"PPSM, alpha {alpha} MWh": part for alpha, part in report["by_alpha"].items()}
     releases = tuple((name, *(part[key] for key in keys)) for name, part in parts.items())
-    scip = ((str(report["speedup_median"]), str(report["max_rel_diff"])),)
+    scip = (tuple("-" if report[key] is None else report[key] for key in ("speedup_median", "max_rel_diff")),)
     growth_columns = ("junctions", "p50_s", "certified", "runs", "memory_mb")
     sizes = tuple(tuple(row[key] for key in growth_columns) for row in report["growth"]["table"])
     errors = tuple(report["prior"].items())

@@ -198,7 +198,7 @@ def test_missing_file_is_exit_code_2(tmp_path: Path) -> None:
 
 
 def process(*arguments: object, **options: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", "from ppsm.cli import main; main()", *map(str, arguments)]
+    command = [sys.executable, "-c", "from ppsm.cli import run; run()", *map(str, arguments)]
     return subprocess.Popen(  # type: ignore[call-overload, no-any-return]  # noqa: S603
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )
@@ -217,13 +217,13 @@ def test_what_solvers_print_does_not_reach_the_json(tmp_path: Path) -> None:
     """A print from C, as HiGHS does in rare cases, in the middle of a solve."""
     script = (
         "import ctypes, ppsm.cli.bilevel as b\n"
-        "from ppsm.cli import main\n"
+        "from ppsm.cli import run\n"
         "read = b.read_bilevel\n"
         "def noisy(*files):\n"
         "    ctypes.CDLL(None).puts(b'HighsPostsolveStack::DuplicateColumn::undo')\n"
         "    return read(*files)\n"
         "b.read_bilevel = noisy\n"
-        "main()\n"
+        "run()\n"
     )
     command = [sys.executable, "-c", script, "bilevel", *map(str, files(tmp_path)), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
@@ -294,7 +294,6 @@ def test_demo_explains_a_game() -> None:
 
 
 def test_main_reports_errors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("ppsm.cli._keep_solver_prints_off_stdout", lambda: None)
     monkeypatch.setattr(sys, "argv", ["ppsm", "bilevel", "no.mps", "no.aux"])
     with pytest.raises(SystemExit) as leaving:
         main()

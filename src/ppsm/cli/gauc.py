@@ -4,7 +4,7 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,9 +15,10 @@ from ppsm.cases import load_case, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cli.app import EXIT_NO_ANSWER, app
 from ppsm.errors import InputError
-from ppsm.markets.certificate import Certificate, certify
-from ppsm.markets.explain import explain_gas
-from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+
+if TYPE_CHECKING:
+    from ppsm.markets.certificate import Certificate
+    from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
 
 
 @app.command()
@@ -35,6 +36,10 @@ def gauc(
 
     Exit code 0: an answer; 1: the demand cannot be served, or none found in time; 2: unusable input.
     """
+    # The markets need linopy, which other commands need not wait for.
+    from ppsm.markets.certificate import certify
+    from ppsm.markets.gauc import GasAwareCommitment
+
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
     loaded = load_case(case)
@@ -68,7 +73,7 @@ def _progress(spinner: Spinner) -> Any:
 
 
 def as_record(
-    solver: GasAwareCommitment, solution: GaucSolution, certificate: Certificate | None
+    solver: "GasAwareCommitment", solution: "GaucSolution", certificate: "Certificate | None"
 ) -> dict[str, Any]:
     """The result as plain data; gas prices in $/MMBtu by junction."""
     case = solution.case
@@ -103,6 +108,8 @@ def as_record(
         "seconds": round(solution.seconds, 3),
     }
     if not solution.status.has_answer:
+        from ppsm.markets.explain import explain_gas
+
         market = solver.followers.gas.market
         why = explain_gas(market, market.withdrawal_mwh(solution.demand_mwh))
         record["explanation"] = None if why is None else f"before any plant burns gas, {why}"
