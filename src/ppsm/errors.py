@@ -40,9 +40,16 @@ class FileFormatError(InputError):
 
 
 class NoValidBoundError(PpsmError):
-    """A big-M reformulation was asked for, and no finite valid bound exists for a row."""
+    """A big-M reformulation was asked for, and no finite valid bound exists for a row.
+
+    ``obstacle`` is the finding alone, without what to do about it.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str, obstacle: str = "") -> None:
+        super().__init__(message)
+        self.obstacle = obstacle or message
 
 
 class SolverError(PpsmError):

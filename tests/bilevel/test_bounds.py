@@ -141,7 +141,7 @@ def test_refusal_names_the_row_and_the_remedies() -> None:
     finder = BoundFinder(build_kkt(open_ended()))
     with pytest.raises(NoValidBoundError) as refusal:
         finder.price_range(0)
-    for word in ("'need'", "add a leader constraint", "method='sos1'"):
+    for word in ("'need'", "add a leader constraint", "method 'sos1'"):
         assert word in str(refusal.value)
     with pytest.raises(NoValidBoundError, match="multiplier of 'need >= 0'"):
         finder.multiplier(0)

@@ -55,7 +55,7 @@ def _automatic(kkt: KktSystem, finder: BoundFinder) -> Iterator[Attempt]:
         except BoundsOutOfTimeError:
             raise
         except NoValidBoundError as error:
-            obstacle = str(error)
+            obstacle = error.obstacle
             continue
         if attempt is None:
             continue
@@ -72,7 +72,7 @@ def _automatic(kkt: KktSystem, finder: BoundFinder) -> Iterator[Attempt]:
             return  # what was found stays the answer; it says what was wrong with it
         raise NoValidBoundError(
             f"{obstacle.rstrip('.')}; the methods that need no bound need SCIP, which is not installed: "
-            "run pip install 'ppsm[scip]'."
+            "run pip install pyscipopt."
         )
     yield Attempt(Method.SOS1, obstacle, sos1(kkt))
     yield Attempt(Method.INDICATOR, "the answer of method 'sos1' failed verification", indicator(kkt))

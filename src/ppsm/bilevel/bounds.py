@@ -55,9 +55,10 @@ class BoundsOutOfTimeError(NoValidBoundError):
 
 
 def _no_bound(what: str, why_and_remedy: str) -> NoValidBoundError:
+    obstacle = f"no finite bound exists on {what}"
     return NoValidBoundError(
-        f"no finite bound exists on {what}: {why_and_remedy}, or use method='sos1' or 'indicator', "
-        "which need no bound."
+        f"{obstacle}: {why_and_remedy}, or use the method 'sos1' or 'indicator', which need no bound.",
+        obstacle,
     )
 
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
 import typer
+
+from ppsm import __version__
 
 app = typer.Typer(
     name="ppsm",
@@ -16,6 +19,21 @@ app = typer.Typer(
 
 EXIT_NO_ANSWER = 1
 EXIT_INTERRUPTED = 130
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ppsm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Privacy-preserving coordination of markets."""
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def _print(solution: BilevelSolution) -> None:
         table.add_row("why", solution.explanation)
     console.print(table)
     if solution.status.has_answer:
-        values = Table("variable", "value", title="Variables that are not zero")
+        values = Table("variable", "value", title="Nonzero variables")
         for name, value in solution.values().items():
             if value:
                 values.add_row(name, f"{value:.10g}")

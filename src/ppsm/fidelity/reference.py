@@ -54,9 +54,7 @@ def solve_reference(
     others.
     """
     if not scip_is_installed():
-        raise InputError(
-            "the reference forms need SCIP, which is not installed; run: pip install 'ppsm[scip]'."
-        )
+        raise InputError("the reference forms need SCIP, which is not installed; run: pip install pyscipopt.")
     if not core.is_least_squares:
         raise InputError("the reference forms know only the l2 distance; use norm='l2'.")
     started = time.perf_counter()

@@ -31,7 +31,7 @@ def scip_is_installed() -> bool:
 def need_scip(what: str) -> None:
     """Refuse what cannot be done without SCIP, and say how to get it."""
     if not scip_is_installed():
-        raise InputError(f"{what} needs SCIP, which is not installed; run: pip install 'ppsm[scip]'.")
+        raise InputError(f"{what} needs SCIP, which is not installed; run: pip install pyscipopt.")
 
 
 def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
