@@ -238,7 +238,7 @@ def test_without_scip_auto_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     assert "pip install pyscipopt" in str(refusal.value)
     assert "row0 >= 2" in str(refusal.value)
     for method in (Method.SOS1, Method.INDICATOR):
-        with pytest.raises(InputError, match=r"method='.*' needs SCIP.*pip install 'ppsm\[scip\]'"):
+        with pytest.raises(InputError, match=r"method='.*' needs SCIP.*pip install pyscipopt"):
             solve_bilevel(program, method=method)
 
 
