@@ -17,7 +17,6 @@ HIGHS = f"HiGHS {highspy.Highs().version()}"
 
 # Ten thousand times tighter than what verification allows, so that it never argues about rounding.
 _FEASIBILITY_TOLERANCE = 1e-9
-_SMALLEST_COEFFICIENT = 1e-12
 _PRIMAL_SIMPLEX = 4
 _RETRY_TOLERANCE = 1e-6
 
@@ -42,8 +41,6 @@ def _quiet_highs() -> highspy.Highs:
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)
-    # By default coefficients below 1e-9 are dropped without a word.
-    highs.setOptionValue("small_matrix_value", _SMALLEST_COEFFICIENT)
     _set_tolerance(highs, _FEASIBILITY_TOLERANCE)
     return highs
 
