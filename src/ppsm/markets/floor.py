@@ -20,6 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ppsm.arrays import FloatArray, IntArray
+from ppsm.errors import SolverError
 from ppsm.markets.evaluate import Followers, GameAnswer
 from ppsm.markets.policy import PolicyFinder
 from ppsm.markets.region import BurnRegion, place_map
@@ -86,8 +87,11 @@ class PriceFloors:
         program = self.followers.commitment.at(power_stress, self.followers.levels.least_at(levels))
         if program is None:
             return None
-        region = BurnRegion(self.followers, program, target_usd)
-        if not region.empty and not region.bound(seconds_left):
+        try:
+            region = BurnRegion(self.followers, program, target_usd)
+            if not region.empty and not region.bound(seconds_left):
+                return None
+        except SolverError:  # an LP that HiGHS cannot settle proves nothing; the bound stays what it was
             return None
         self._regions[key] = region
         return region

@@ -37,7 +37,8 @@ class BurnRegion:
         self.target_usd = target_usd
         self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
         self._live = PersistentLp(_below(program, target_usd), feasibility=1e-7)
-        self.empty = self._live.solve().status is not Status.PROVEN_OPTIMAL
+        # Only a proof of infeasibility says that no commitment costs so little.
+        self.empty = self._live.solve().status is Status.INFEASIBLE
         self._known: dict[bytes, float] = {}
         self.lower_mwh, self.upper_mwh = np.zeros(self._burn.shape[0]), np.full(self._burn.shape[0], np.inf)
         self.total_mwh = (0.0, np.inf)
