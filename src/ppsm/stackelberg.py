@@ -92,18 +92,18 @@ class StackelbergGame:
             )
         self._coupling.setdefault(constraint, []).append(amount)
 
-    def program(self) -> BilevelProgram:
-        """The game in arrays, as it stands now."""
-        return self._arrays()[0]
+    def program(self, parameter: ArrayLike | None = None) -> BilevelProgram:
+        """The game in arrays, as it stands now; at another parameter vector if one is given."""
+        return self._arrays(parameter)[0]
 
-    def _arrays(self) -> tuple[BilevelProgram, Layout]:
+    def _arrays(self, parameter: ArrayLike | None = None) -> tuple[BilevelProgram, Layout]:
         read = read_linopy(self.leader, "leader")
         columns = LeaderColumns.of(read, self.follower, self._stand_ins)
         coupling, shift = coupling_arrays(self._coupling, self.follower, read, columns)
         own, sign = columns.own, self.follower.sign
         linear = read.program
         program = BilevelProgram.from_arrays(
-            follower=self._program.shifted(shift),
+            follower=(self._program if parameter is None else self.follower.at(parameter)).shifted(shift),
             leader_cost=linear.cost[own],
             response_cost=columns.responses.T @ linear.cost,
             price_cost=sign * (columns.prices.T @ linear.cost),

@@ -4,6 +4,13 @@ from ppsm.privacy.accountant import Accountant, Balance, price
 from ppsm.privacy.audit import AuditReport, audit_laplace, audit_mechanism
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger, Verification
+from ppsm.privacy.owner import OwnerOnly, for_owner_only
+from ppsm.privacy.publication import (
+    MarketFigures,
+    Publication,
+    publish_outcome,
+    simulated_publication,
+)
 from ppsm.privacy.record import Adjacency, NoiseSource, ReleaseRecord
 from ppsm.privacy.released import Receipt, Released, require_released
 from ppsm.privacy.sensitive import Sensitive
@@ -15,7 +22,10 @@ __all__ = [
     "Balance",
     "LaplaceMechanism",
     "Ledger",
+    "MarketFigures",
     "NoiseSource",
+    "OwnerOnly",
+    "Publication",
     "Receipt",
     "ReleaseRecord",
     "Released",
@@ -23,6 +33,9 @@ __all__ = [
     "Verification",
     "audit_laplace",
     "audit_mechanism",
+    "for_owner_only",
     "price",
+    "publish_outcome",
     "require_released",
+    "simulated_publication",
 ]

@@ -16,12 +16,13 @@ What a hash chain cannot show
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from ppsm.errors import InputError, LedgerError, PpsmError
 from ppsm.privacy import ledger_file
@@ -147,6 +148,20 @@ class Ledger:
             detail = json.dumps(record.to_dict(), sort_keys=True)
             entry = _append(connection, head, "spend", amount, after, detail, time)
         return Receipt(entry.sequence, entry.hash, amount, balance.alpha, record)
+
+    def note_publication(self, dataset: str, content: Mapping[str, Any]) -> Entry:
+        """Write down that figures computed from the true data were published, and which.
+
+        No budget covers such a publication, so nothing is charged: it is public by law or contract and lies
+        outside the promise. The entry makes it an act that is seen, dated and cannot be taken back.
+        """
+        detail = json.dumps(dict(content), sort_keys=True, allow_nan=False)
+        with self._file.transaction(write=True) as connection:
+            head = next(ledger_file.newest_first(connection))
+            balance = _balances(connection, dataset_id(dataset)).get(dataset)
+            if balance is None:
+                raise no_budget(dataset)
+            return _append(connection, head, "publication", Decimal(0), balance, detail, _next_time(head))
 
     def balance(self, dataset: str) -> Balance:
         """Return the balance of a data set that has a budget."""
@@ -338,6 +353,10 @@ def _replayed(balance: Balance, entry: Entry) -> Balance:
     amount = Decimal(entry.amount)
     if entry.kind == "grant":
         return balance.grant(amount, entry.alpha, entry.unit)
+    if entry.kind == "publication":
+        if amount:
+            raise InputError(f"it is a publication, which costs nothing, and charges {amount}.")
+        return balance
     record = ReleaseRecord.from_dict(json.loads(entry.detail))
     budget = (balance.dataset, balance.alpha, balance.unit)
     if (record.dataset, entry.alpha, record.unit) != budget or entry.unit != balance.unit:

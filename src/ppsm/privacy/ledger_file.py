@@ -26,7 +26,7 @@ _COLUMNS = "sequence, kind, dataset, alpha, unit, amount, granted, spent, time, 
 SCHEMA = (
     """CREATE TABLE entries (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    kind TEXT NOT NULL CHECK (kind IN ('genesis', 'grant', 'spend')),
+    kind TEXT NOT NULL CHECK (kind IN ('genesis', 'grant', 'spend', 'publication')),
     dataset TEXT NOT NULL,
     alpha REAL NOT NULL,
     unit TEXT NOT NULL,
@@ -66,7 +66,7 @@ class Entry:
     sequence
         The line's number, from 1 without gaps.
     kind
-        ``genesis``, ``grant`` or ``spend``.
+        ``genesis``, ``grant``, ``spend`` or ``publication`` (:meth:`ppsm.privacy.Ledger.note_publication`).
     dataset, alpha, unit
         The data set and the distance at which its budget is kept.
     amount
@@ -76,7 +76,8 @@ class Entry:
     time
         When it was written, UTC.
     detail
-        JSON: the release record of a spend, the ledger's random identity in the first line.
+        JSON: the release record of a spend, what a publication showed, the ledger's random identity in the
+        first line.
     previous, hash
         The hash of the line before, and of this one.
     """

@@ -1,0 +1,42 @@
+"""The mechanism end to end: five steps between two parties, over any game of the package.
+
+::
+
+    Laplace, PPSM_p, PPSM, Release        the mechanisms, and what they return
+    GameCoordination, GaucCoordination    the games they run on
+    PublicOutcome, ModelBased, Learned    the models of steps 2a and 3a
+    History, simulate_history             what Learned learns from
+    PublicPrior                           public knowledge about the entries
+    Dossier                               how a release came about, public parts only
+"""
+
+from ppsm.mechanism.coordination import Coordination, Decision, Outcome
+from ppsm.mechanism.dossier import Dossier
+from ppsm.mechanism.game import GameCoordination
+from ppsm.mechanism.gauc import GaucCoordination
+from ppsm.mechanism.learned import History, Learned, simulate_history
+from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, Laplace, PPSM_p, Release
+from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor, PublicOutcome
+from ppsm.mechanism.prior import PublicPrior
+
+__all__ = [
+    "MECHANISMS",
+    "PPSM",
+    "Coordination",
+    "Decision",
+    "Dossier",
+    "GameCoordination",
+    "GaucCoordination",
+    "History",
+    "Laplace",
+    "Learned",
+    "ModelBased",
+    "Outcome",
+    "PPSM_p",
+    "Prediction",
+    "Predictor",
+    "PublicOutcome",
+    "PublicPrior",
+    "Release",
+    "simulate_history",
+]

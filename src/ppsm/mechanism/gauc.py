@@ -1,0 +1,206 @@
+"""Gas-aware unit commitment as a coordination: the leader commits plants, the gas market is sensitive.
+
+Step 2b. Predicted gas prices ask for levels (:mod:`ppsm.markets.validity`), and UC at these levels is the
+leader's problem with prices fixed. It is a prediction, so a gap of 1 % is enough: HiGHS needs 1.1 s of CPU
+time on the Northeast case, where the LP relaxation needs 0.6 s and gives a burn that differs by 0.3 %. The
+MILP is taken because its answer is a commitment. It starts from nothing and is kept by power stress and
+levels, so a decision is a function of public inputs alone: a remembered commitment of the game, which may
+have been found with the true demand, is never used here.
+"""
+
+import math
+
+import numpy as np
+
+from ppsm.arrays import FloatArray, IntArray, frozen_vector
+from ppsm.cases.schema import Case
+from ppsm.errors import InputError
+from ppsm.game.follower import Follower
+from ppsm.markets.evaluate import PowerAnswer
+from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+from ppsm.mechanism.coordination import Decision, Outcome
+from ppsm.mechanism.game import published
+from ppsm.privacy.publication import MarketFigures
+from ppsm.solvers.mip import SolveLimits
+from ppsm.status import Status
+from ppsm.theory import CostOfPrivacy
+
+GAS, ELECTRICITY = "gas", "electricity"
+
+_DECISION_GAP = 0.01
+_DECISION_SECONDS = 60.0
+_FEASIBILITY = 1e-7
+
+
+class GaucCoordination:
+    """GAUC of a case at one power stress.
+
+    Parameters
+    ----------
+    case, power_stress
+        The markets and the relative increase of all loads.
+    solver
+        The solver that clears the game; pass one to share what it remembers between several coordinations.
+    gap, time_limit
+        For clearing: the relative gap that counts as proven, and seconds.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        power_stress: float,
+        solver: GasAwareCommitment | None = None,
+        *,
+        gap: float = 5e-4,
+        time_limit: float = math.inf,
+    ) -> None:
+        self.case, self.power_stress = case, float(power_stress)
+        self.solver = GasAwareCommitment(case) if solver is None else solver
+        self.gap, self.time_limit = gap, time_limit
+        self.followers = self.solver.followers
+        self._decided: dict[tuple[int, ...], PowerAnswer | None] = {}
+        self.decisions_solved = 0
+
+    @property
+    def entry_names(self) -> tuple[str, ...]:
+        """The deliveries of the case."""
+        return self.case.delivery_ids
+
+    @property
+    def unit(self) -> str:
+        """Daily demand in MWh."""
+        return "MWh"
+
+    @property
+    def price_names(self) -> tuple[str, ...]:
+        """The junctions of the gas network."""
+        return tuple(row.junction for row in self.case.junctions)
+
+    @property
+    def sensitive_follower(self) -> str:
+        """The gas market."""
+        return GAS
+
+    @property
+    def public_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Zero and the maximum daily quantities of the case."""
+        return np.zeros(len(self.case.deliveries)), self.case.mdq_mwh()
+
+    def row_prices(self, follower_prices: FloatArray) -> FloatArray:
+        """Those of the junctions' balances."""
+        return follower_prices[self.followers.gas.market.balance_rows]
+
+    def entry_prices(self, prices: FloatArray) -> FloatArray:
+        """Gas prices at the deliveries."""
+        return np.asarray(self.followers.gas.market.demand_to_balance.T @ prices)
+
+    def decide(self, demand: FloatArray, prices: FloatArray | None) -> Decision:
+        """UC at the levels that the predicted prices ask for; the demand is not needed for it."""
+        del demand
+        levels = np.zeros(self.followers.levels.count, dtype=np.int64)
+        if prices is not None:
+            checked = frozen_vector(prices, len(self.price_names), "the price", names=self.price_names)
+            levels = self.followers.levels.needed(checked[self.followers.gas.plants])
+        last = self.followers.levels.blocks - 1
+        for tried, note in (
+            (levels, ""),
+            (np.minimum(levels, last), "plants that the prices would stop may run at their last block"),
+            (np.zeros_like(levels), "the levels that the prices ask for cannot serve the load"),
+        ):
+            power = self._commitment_at(tried)
+            if power is not None:
+                names = tuple(link.fleet for link in self.case.links)
+                burn = power.dispatch.burn_mwh
+                return Decision(
+                    burn, names, "MWh of gas a day", power.cost_usd, Status.INCUMBENT, note, power
+                )
+        raise InputError(
+            f"no commitment of the case '{self.case.name}' was found that serves a power stress of "
+            f"{self.power_stress:g}: choose a lower one."
+        )
+
+    def _commitment_at(self, levels: IntArray) -> PowerAnswer | None:
+        key = tuple(int(level) for level in levels)
+        if key not in self._decided:
+            commitment = self.followers.commitment
+            program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
+            limits = SolveLimits(gap=_DECISION_GAP, seconds=_DECISION_SECONDS, feasibility=_FEASIBILITY)
+            outcome = commitment.solve(program, key, limits)
+            self.decisions_solved += 1
+            self._decided[key] = (
+                None
+                if outcome.on is None
+                else self.followers.power_answer(self.power_stress, outcome.on, levels)
+            )
+        return self._decided[key]
+
+    def follower_at(self, decision: Decision) -> Follower:
+        """The gas market beside the burn of the plants."""
+        nothing = np.zeros(len(self.entry_names))
+        return self.followers.gas.market.follower(nothing, decision.felt)
+
+    def clear(self, demand: FloatArray) -> Outcome:
+        """Solve GAUC at a demand."""
+        solution = self.solver.solve(self.power_stress, demand, gap=self.gap, time_limit=self.time_limit)
+        return outcome_of(solution)
+
+    def figures(self, demand: FloatArray) -> MarketFigures:
+        """What the markets publish."""
+        return published(self.clear(demand), GAS, self.price_names)
+
+    def cost_of_privacy(
+        self, decision: Decision, prices: FloatArray, entry_widths: FloatArray
+    ) -> CostOfPrivacy | str:
+        """With commitment and bids fixed: no cost while raised prices leave every bid valid, else unknown.
+
+        The widths are those of the deliveries; a plant at a junction without one has the largest of them.
+        """
+        power = decision.detail
+        if not isinstance(power, PowerAnswer):
+            return "the decision does not say which bids were selected"
+        places = self.followers.gas.market.demand_to_balance
+        widths = np.asarray(places @ entry_widths)
+        widths[np.diff(places.indptr) == 0] = float(entry_widths.max(initial=0.0))
+        raised = (prices + widths)[self.followers.gas.plants]
+        valid = bool((raised <= self.followers.levels.caps_at(power.levels)).all())
+        cost = decision.cost
+        return CostOfPrivacy(cost, 0.0, cost, cost if valid else math.inf, indicative=True)
+
+    def separate(self) -> "GaucCoordination":
+        """The same game with models, solvers and memory of its own."""
+        return GaucCoordination(
+            self.case,
+            self.power_stress,
+            GasAwareCommitment(self.case),
+            gap=self.gap,
+            time_limit=self.time_limit,
+        )
+
+
+def outcome_of(solution: GaucSolution) -> Outcome:
+    """A solution of GAUC without what only the solver needs (and without the demand)."""
+    values = {}
+    if solution.objective_em_usd is not None and solution.objective_gm_usd is not None:
+        values = {ELECTRICITY: solution.objective_em_usd, GAS: solution.objective_gm_usd}
+    return Outcome(
+        status=solution.status,
+        leader_cost=solution.objective_uc_usd,
+        leader_bound=solution.bound_usd,
+        gap=solution.gap,
+        values=values,
+        prices=solution.gas_prices_usd_per_mwh,
+        solved=solution.solved,
+    )
+
+
+def check_stress(case: Case, power_stress: float, gas_stress: float | None) -> None:
+    """Refuse a stress outside the range in which the case was calibrated."""
+    for what, stress, grid in (
+        ("power", power_stress, case.power_stress),
+        ("gas", gas_stress, case.gas_stress),
+    ):
+        if stress is not None and not min(grid) <= stress <= max(grid):
+            raise InputError(
+                f"the {what} stress is {stress:g}; expected a number from {min(grid):g} to {max(grid):g}, "
+                f"the range in which the case '{case.name}' was calibrated."
+            )

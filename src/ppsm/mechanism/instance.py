@@ -1,0 +1,234 @@
+"""One run of a mechanism on a stress cell of a case, as one flat record: what experiments are made of.
+
+Data are the case's own demand, which is public, and noise is seeded. The runs are paired. Everything random
+derives from the axes of the experiment (:func:`seed_of`): mechanisms and bands at the same cell, alpha and
+repetition share the noise, and all alphas of a cell and repetition share the leader's prices. One
+:class:`Workspace` clears the original game and all releases with the same solver and memory, so where the
+original commitment stays valid under the released demand its cost is the same number.
+"""
+
+import hashlib
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ppsm.arrays import FloatArray
+from ppsm.cases.schema import Case
+from ppsm.errors import InputError
+from ppsm.fidelity.branching import SearchLimits
+from ppsm.markets.gauc import GasAwareCommitment
+from ppsm.mechanism.coordination import Outcome
+from ppsm.mechanism.game import published
+from ppsm.mechanism.gauc import GaucCoordination, check_stress
+from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, Laplace, PPSM_p, Release
+from ppsm.mechanism.owner_side import cost_errors, distances
+from ppsm.mechanism.predictors import Predictor, PublicOutcome
+from ppsm.mechanism.prior import PublicPrior
+from ppsm.privacy.publication import simulated_publication
+from ppsm.privacy.sensitive import Sensitive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instance:
+    """The axes of one run; ``eta_p`` and ``eta_d`` are fractions, ``alpha`` is in MWh."""
+
+    power_stress: float
+    gas_stress: float
+    alpha: float
+    mechanism: str
+    repetition: int
+    eta_p: float = 0.001
+    eta_d: float = 0.001
+    epsilon: float = 1.0
+
+
+def seed_of(*axes: object) -> int:
+    """A seed that depends on the axes of an experiment and on nothing else, on every machine."""
+    text = "|".join(repr(axis) for axis in axes)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+class Workspace:
+    """A case with its solver and all that runs on it share. Not for use from several threads at once.
+
+    Parameters
+    ----------
+    case
+        The case.
+    cache
+        A directory for remembered commitments, so that processes and later runs share them.
+    gap, clear_seconds
+        For clearing the game.
+    fidelity_seconds
+        For step 3b.
+    prior
+        Public knowledge about the entries, for all runs.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        cache: Path | None = None,
+        *,
+        gap: float = 5e-4,
+        clear_seconds: float = 120.0,
+        fidelity_seconds: float = 10.0,
+        prior: PublicPrior | None = None,
+    ) -> None:
+        self.case, self.gap, self.clear_seconds = case, gap, clear_seconds
+        self.solver = GasAwareCommitment(case, cache)
+        self.limits = SearchLimits(seconds=fidelity_seconds)
+        self.prior = prior
+        self._games: dict[float, GaucCoordination] = {}
+        self._originals: dict[tuple[float, float], Outcome] = {}
+
+    def game(self, power_stress: float) -> GaucCoordination:
+        """The game at a power stress, made once."""
+        if power_stress not in self._games:
+            self._games[power_stress] = GaucCoordination(
+                self.case, power_stress, self.solver, gap=self.gap, time_limit=self.clear_seconds
+            )
+        return self._games[power_stress]
+
+    def original(self, power_stress: float, gas_stress: float) -> Outcome:
+        """The game cleared with the case's own demand, solved once per cell."""
+        cell = (power_stress, gas_stress)
+        if cell not in self._originals:
+            check_stress(self.case, power_stress, gas_stress)
+            outcome = self.game(power_stress).clear(self.case.demand_mwh(gas_stress))
+            if not outcome.feasible:
+                raise InputError(
+                    f"the original game of '{self.case.name}' at +{power_stress:.0%} / +{gas_stress:.0%} has "
+                    f"no answer ({outcome.status}): choose another cell."
+                )
+            self._originals[cell] = outcome
+        return self._originals[cell]
+
+    def predictor(self, instance: Instance) -> Predictor:
+        """The paper's setting: published value and prices, 10 % noise in step 2a."""
+        original = self.original(instance.power_stress, instance.gas_stress)
+        game = self.game(instance.power_stress)
+        figures = published(original, game.sensitive_follower, game.price_names)
+        axes = (self.case.name, instance.power_stress, instance.gas_stress, instance.repetition)
+        return PublicOutcome(
+            simulated_publication(figures, dataset=self.case.name), seed=seed_of("prices", *axes)
+        )
+
+    def mechanism(self, instance: Instance) -> Laplace:
+        """The mechanism that an instance names."""
+        given: dict[str, Any] = {"alpha": instance.alpha, "epsilon": instance.epsilon}
+        banded = {**given, "eta_p": instance.eta_p, "prior": self.prior, "limits": self.limits}
+        if instance.mechanism == PPSM.name:
+            return PPSM(**banded, eta_d=instance.eta_d)
+        if instance.mechanism == PPSM_p.name:
+            return PPSM_p(**banded)
+        if instance.mechanism == Laplace.name:
+            return Laplace(**given)
+        raise InputError(
+            f"the mechanism '{instance.mechanism}' is unknown; expected one of: {', '.join(MECHANISMS)}."
+        )
+
+
+def simulate_instance(
+    workspace: Workspace, instance: Instance, predictor: Predictor | None = None
+) -> Release:
+    """The release of an instance, with seeded noise."""
+    check_stress(workspace.case, instance.power_stress, instance.gas_stress)
+    game = workspace.game(instance.power_stress)
+    demand = workspace.case.demand_mwh(instance.gas_stress)
+    secret = Sensitive(demand, dataset=workspace.case.name, unit=game.unit, labels=game.entry_names)
+    axes = (workspace.case.name, instance.power_stress, instance.gas_stress, instance.repetition)
+    chosen = workspace.predictor(instance) if predictor is None else predictor
+    seed = seed_of("noise", *axes, instance.alpha)
+    return workspace.mechanism(instance).simulate(secret, game, chosen, seed=seed)
+
+
+def run_instance(
+    workspace: Workspace, instance: Instance, predictor: Predictor | None = None
+) -> dict[str, Any]:
+    """Release, clear the game with the release, compare with the original: one flat record of JSON types.
+
+    Keys: the axes; ``feasible``, ``status``, objectives, bounds and gaps of both games; errors in per cent;
+    distances in MWh; the widening used and the proof of step 3b; CPU and wall seconds by phase; how many
+    unit commitments were solved (0: all remembered).
+    """
+    original = workspace.original(instance.power_stress, instance.gas_stress)
+    game = workspace.game(instance.power_stress)
+    solved_before, started = game.decisions_solved, _Clock()
+    release = simulate_instance(workspace, instance, predictor)
+    released_after = started.read()
+    clearing = _Clock()
+    outcome = game.clear(release.released.values)
+    cleared_after = clearing.read()
+    return {
+        "case": workspace.case.name,
+        **asdict(instance),
+        **_outcome_fields("original", original),
+        **_outcome_fields("released", outcome),
+        "feasible": outcome.feasible,
+        "status": outcome.status.value,
+        **_error_fields(original, outcome),
+        **_distance_fields(workspace.case.demand_mwh(instance.gas_stress), release),
+        **_fidelity_fields(release),
+        **_phase_fields(release),
+        "cpu_release": released_after[0],
+        "seconds_release": released_after[1],
+        "cpu_clear": cleared_after[0],
+        "seconds_clear": cleared_after[1],
+        "decisions_solved": game.decisions_solved - solved_before,
+        "commitments_solved": outcome.solved,
+        "commitments_remembered": len(workspace.solver.memory),
+    }
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self._cpu, self._wall = time.process_time(), time.perf_counter()
+
+    def read(self) -> tuple[float, float]:
+        return time.process_time() - self._cpu, time.perf_counter() - self._wall
+
+
+def _outcome_fields(which: str, outcome: Outcome) -> dict[str, Any]:
+    return {
+        f"{which}_leader": outcome.leader_cost,
+        f"{which}_bound": outcome.leader_bound,
+        f"{which}_gap": outcome.gap,
+        f"{which}_status": outcome.status.value,
+        **{f"{which}_{name}": outcome.values.get(name) for name in ("electricity", "gas")},
+    }
+
+
+def _error_fields(original: Outcome, outcome: Outcome) -> dict[str, Any]:
+    errors = cost_errors(original, outcome) or {}
+    return {f"error_{name}_percent": errors.get(name) for name in ("leader", "electricity", "gas")}
+
+
+def _distance_fields(truth: FloatArray, release: Release) -> dict[str, Any]:
+    found = asdict(distances(truth, release))
+    distance = release.dossier.theory["distance"]
+    return {**found, "expected_l2_bound": distance["expected_l2"], "dimension": int(truth.size)}
+
+
+def _fidelity_fields(release: Release) -> dict[str, Any]:
+    result = release.fidelity
+    decision = release.decision
+    return {
+        "widening": None if result is None else float(result.widening),
+        "fidelity_status": None if result is None else result.status.value,
+        "fidelity_gap": None if result is None or not np.isfinite(result.gap) else float(result.gap),
+        "fidelity_nodes": None if result is None else int(result.nodes),
+        "fidelity_certified": None if result is None else result.certified,
+        "decision_note": None if decision is None else decision.note,
+    }
+
+
+def _phase_fields(release: Release) -> dict[str, Any]:
+    fields = {}
+    for step in ("2a", "2b", "3a", "3b"):
+        taken = next((each for each in release.dossier.steps if each["step"] == step), None)
+        fields[f"cpu_{step}"] = None if taken is None else taken["cpu_seconds"]
+    return fields

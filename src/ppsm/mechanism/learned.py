@@ -1,0 +1,298 @@
+"""Learned predictors: regressors trained on a public history of released demands and published outcomes.
+
+The features are released vectors, noise included, because that is what the model will see. Any object with
+``fit`` and ``predict`` will do; the default standardises and fits ridge regression with a strength chosen by
+leave-one-out. Its errors are cross-validated and go into every dossier.
+
+A model is saved as the numbers of its affine map, in JSON: reading it runs no code of the file's. Regressors
+that are not affine can be used but not saved.
+"""
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray, as_numbers, frozen_vector
+from ppsm.errors import FileFormatError, InputError
+from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.privacy.laplace import LaplaceMechanism
+from ppsm.privacy.publication import MarketFigures, Publication
+from ppsm.privacy.record import integer
+from ppsm.privacy.released import Released, require_released
+from ppsm.privacy.sensitive import Sensitive
+
+FORMAT = "ppsm-learned/1"
+_FOLDS = 5
+_LEAST_DAYS = 10
+
+
+class Regressor(Protocol):
+    """What a regressor has to offer, in the way of scikit-learn."""
+
+    def fit(self, x: FloatArray, y: FloatArray) -> Any:
+        """Learn rows of y from rows of x."""
+
+    def predict(self, x: FloatArray) -> ArrayLike:
+        """One row of y for each row of x."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Days of a market: the released demand of each, and the figures that the market published."""
+
+    released: tuple[Released, ...]
+    figures: tuple[MarketFigures, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.released) != len(self.figures) or len(self.released) < _LEAST_DAYS:
+            raise InputError(
+                f"the history has {len(self.released)} releases and {len(self.figures)} published outcomes; "
+                f"expected as many of each, and at least {_LEAST_DAYS}."
+            )
+        labels = require_released(self.released[0], "history").labels
+        names = self.figures[0].price_names
+        for each, figures in zip(self.released, self.figures, strict=True):
+            if require_released(each, "history").labels != labels or figures.price_names != names:
+                raise InputError("the days of the history name different entries or prices: use one market.")
+
+    @classmethod
+    def of(cls, days: Sequence[tuple[Released, Publication]]) -> "History":
+        """A history from releases and the publications of the same days."""
+        return cls(tuple(released for released, _ in days), tuple(each.figures for _, each in days))
+
+    @property
+    def features(self) -> FloatArray:
+        """Days x entries."""
+        return np.array([each.values for each in self.released])
+
+    @property
+    def targets(self) -> FloatArray:
+        """Days x (value, prices)."""
+        return np.array([np.concatenate([[day.value], day.prices]) for day in self.figures])
+
+
+def simulate_history(
+    coordination: Coordination,
+    typical: ArrayLike,
+    *,
+    alpha: float,
+    epsilon: float = 1.0,
+    days: int = 60,
+    stress: tuple[float, float] = (0.0, 0.2),
+    spread: float = 0.1,
+    seed: int = 0,
+) -> History:
+    """Invent a public past of a market: days drawn around a typical demand, released, cleared, published.
+
+    Parameters
+    ----------
+    coordination
+        The market.
+    typical
+        A public demand vector.
+    alpha, epsilon
+        Of the noise on the releases; train with the noise that the model will see.
+    days
+        How many to draw; days that the market cannot serve are drawn again.
+    stress, spread
+        A day is ``typical x (1 + stress) x (1 + spread x normal)`` with one stress from this range.
+    seed
+        Of everything that is drawn.
+    """
+    generator = np.random.default_rng(integer(seed, "seed"))
+    base = as_numbers(typical, "the typical demand")
+    lower, upper = coordination.public_bounds
+    noise = LaplaceMechanism(alpha=alpha, epsilon=epsilon)
+    released: list[Released] = []
+    figures: list[MarketFigures] = []
+    for _ in range(20 * days):
+        if len(released) == days:
+            break
+        factor = 1.0 + generator.uniform(*stress)
+        demand = np.clip(base * factor * (1.0 + spread * generator.standard_normal(base.size)), lower, upper)
+        outcome = coordination.clear(demand)
+        if outcome.prices is None or outcome.leader_cost is None:
+            continue
+        day = Sensitive(
+            demand, dataset="simulated-history", unit=coordination.unit, labels=coordination.entry_names
+        )
+        released.append(noise.simulate(day, seed=int(generator.integers(2**62))))
+        value = outcome.values[coordination.sensitive_follower]
+        figures.append(MarketFigures(value, outcome.prices, coordination.price_names, outcome.leader_cost))
+    return History(tuple(released), tuple(figures))
+
+
+def default_regressor() -> Regressor:
+    """Standardised ridge regression; imported here because scikit-learn takes a second to load."""
+    from sklearn.linear_model import RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    regressor: Regressor = make_pipeline(StandardScaler(), RidgeCV(alphas=np.logspace(-3, 5, 25)))
+    return regressor
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A predictor that learned from history; make one with :meth:`train` or :meth:`load`.
+
+    ``cross_validation`` has the mean relative errors of value and prices on days that were left out, in per
+    cent of the mean size of each.
+    """
+
+    regressor: Regressor
+    entry_names: tuple[str, ...]
+    price_names: tuple[str, ...]
+    cross_validation: dict[str, float]
+    name: str = "learned"
+    publication: Publication | None = field(default=None)
+
+    @classmethod
+    def train(cls, history: History, regressor: Regressor | None = None) -> "Learned":
+        """Fit a regressor to a history and measure its errors by five-fold cross-validation."""
+        chosen = default_regressor() if regressor is None else regressor
+        if not (hasattr(chosen, "fit") and hasattr(chosen, "predict")):
+            raise InputError(
+                f"the regressor is a {type(chosen).__name__}; expected an object with fit and predict."
+            )
+        features, targets = history.features, history.targets
+        errors = _cross_validated(chosen, features, targets)
+        fitted = copy.deepcopy(chosen)
+        fitted.fit(features, targets)
+        return cls(fitted, history.released[0].labels, history.figures[0].price_names, errors)
+
+    def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
+        """The learned prices."""
+        return self._predict(require_released(noisy, "demand of step 2a"), coordination)[1:]
+
+    def predict_outcome(
+        self, noisy: Released, decision: Decision, coordination: Coordination
+    ) -> tuple[float, FloatArray]:
+        """The learned value and prices."""
+        del decision
+        said = self._predict(require_released(noisy, "demand of step 3a"), coordination)
+        return float(said[0]), said[1:]
+
+    def _predict(self, noisy: Released, coordination: Coordination) -> FloatArray:
+        if noisy.labels != self.entry_names or coordination.price_names != self.price_names:
+            raise InputError(
+                f"the model was trained on the market of '{self.entry_names[0]}', ... and "
+                f"'{self.price_names[0]}', ..., found another: train one for this market."
+            )
+        width = 1 + len(self.price_names)
+        said = as_numbers(self.regressor.predict(noisy.values[None, :]), "what the regressor predicts")
+        if said.shape != (1, width):
+            raise InputError(
+                f"the regressor returned shape {said.shape}, expected (1, {width}): the value and one price "
+                "each."
+            )
+        return frozen_vector(said[0], width, "the regressor's prediction", names=("value", *self.price_names))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as numbers; refused where it is not an affine map."""
+        matrix, offset = _affine(self.regressor, len(self.entry_names))
+        content = {
+            "format": FORMAT,
+            "entry_names": list(self.entry_names),
+            "price_names": list(self.price_names),
+            "cross_validation": self.cross_validation,
+            "matrix": matrix.tolist(),
+            "offset": offset.tolist(),
+        }
+        Path(path).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Learned":
+        """Read what :meth:`save` wrote. The file holds numbers only; nothing in it is run."""
+        content = _content(Path(path))
+        try:
+            entries = tuple(str(name) for name in content["entry_names"])
+            prices = tuple(str(name) for name in content["price_names"])
+            matrix, offset = as_numbers(content["matrix"], "matrix"), as_numbers(content["offset"], "offset")
+            errors = {str(key): float(value) for key, value in content["cross_validation"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}).") from None
+        shape = (len(entries), 1 + len(prices))
+        if matrix.shape != shape or offset.shape != shape[1:] or not np.isfinite(matrix).all():
+            raise FileFormatError(
+                f"{path} holds a matrix of shape {matrix.shape}, expected {shape} of finite numbers."
+            )
+        frozen_vector(offset, shape[1], "the model's offset")
+        return cls(AffineMap(matrix, offset), entries, prices, errors)
+
+
+@dataclass(frozen=True, eq=False)
+class AffineMap:
+    """``x @ matrix + offset``: what a saved model is."""
+
+    matrix: FloatArray
+    offset: FloatArray
+
+    def fit(self, x: FloatArray, y: FloatArray) -> "AffineMap":
+        """It has been fitted already."""
+        raise InputError(
+            f"a loaded model cannot be trained again on {len(x)} days ({y.shape}): train a new one."
+        )
+
+    def predict(self, x: FloatArray) -> FloatArray:
+        """Apply the map."""
+        return x @ self.matrix + self.offset
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the model {path} cannot be read ({error.strerror}): check the path.") from None
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}).") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise FileFormatError(f"{path} is not a model of format {FORMAT}: use one that ppsm wrote.")
+    return content
+
+
+def _affine(regressor: Regressor, entries: int) -> tuple[FloatArray, FloatArray]:
+    """Read an affine map off its values at zero and at the unit vectors, and make sure that it is one."""
+    size = 1e3
+    offset = np.asarray(regressor.predict(np.zeros((1, entries))))[0]
+    matrix = (np.asarray(regressor.predict(size * np.eye(entries))) - offset) / size
+    probe = np.random.default_rng(0).uniform(0.0, 2.0 * size, (8, entries))
+    said = np.asarray(regressor.predict(probe))
+    if not np.allclose(probe @ matrix + offset, said, rtol=1e-6, atol=1e-6 * np.abs(said).max(initial=1.0)):
+        raise InputError(
+            f"the regressor {type(regressor).__name__} is not an affine map, and only those can be saved "
+            "safely: train the default one, or keep yours in memory."
+        )
+    return matrix, offset
+
+
+def _cross_validated(regressor: Regressor, features: FloatArray, targets: FloatArray) -> dict[str, float]:
+    days = len(features)
+    fold_of = np.random.default_rng(0).permutation(days) % _FOLDS
+    said = np.empty_like(targets)
+    for fold in range(_FOLDS):
+        held = fold_of == fold
+        model = copy.deepcopy(regressor)
+        model.fit(features[~held], targets[~held])
+        part = as_numbers(model.predict(features[held]), "what the regressor predicts")
+        if part.shape != (int(held.sum()), targets.shape[1]) or not np.isfinite(part).all():
+            raise InputError(
+                f"the regressor returned shape {part.shape} or numbers that are not finite for "
+                f"{int(held.sum())} days, expected ({int(held.sum())}, {targets.shape[1]}): mend it."
+            )
+        said[held] = part
+    return {
+        "days": float(days),
+        "value_error_percent": _relative(said[:, :1], targets[:, :1]),
+        "price_error_percent": _relative(said[:, 1:], targets[:, 1:]),
+    }
+
+
+def _relative(said: FloatArray, true: FloatArray) -> float:
+    return float(100.0 * np.abs(said - true).mean() / max(float(np.abs(true).mean()), 1e-12))

@@ -1,0 +1,327 @@
+"""The mechanisms: ``Laplace`` (step 1 only), ``PPSM_p`` (value band) and ``PPSM`` (value and price bands).
+
+===== ======== ============================== ========================================================
+step  party    sees                           does
+===== ======== ============================== ========================================================
+1     follower D, the secret                  D~ = D + Laplace(alpha / epsilon); the ledger is charged first
+2a    leader   D~, public                     M_L predicts prices
+2b    leader   public, predicted prices       decides with these prices fixed, sends the decision
+3a    follower D~, the decision, public       M_F predicts its value and prices
+3b    follower D~, the decision, predictions  fidelity problem -> D^, released
+===== ======== ============================== ========================================================
+
+Only step 1 takes a :class:`~ppsm.privacy.Sensitive`. :meth:`process`, which is all the rest, takes a
+:class:`~ppsm.privacy.Released` and public objects: it is post-processing and costs no privacy.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ppsm.arrays import FloatArray
+from ppsm.errors import InputError, PrivacyError
+from ppsm.fidelity.branching import SearchLimits
+from ppsm.fidelity.problem import Bands, Norm
+from ppsm.fidelity.result import FidelityResult
+from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.dossier import Dossier
+from ppsm.mechanism.guarantees import faithful_distance, laplace_distance, privacy_cost
+from ppsm.mechanism.predictors import Prediction, Predictor, describe
+from ppsm.mechanism.prior import PublicPrior
+from ppsm.mechanism.steps import (
+    FOLLOWER,
+    Protocol,
+    decide,
+    predict_outcome,
+    predict_prices,
+    restore_fidelity,
+)
+from ppsm.privacy.laplace import LaplaceMechanism
+from ppsm.privacy.ledger import Ledger
+from ppsm.privacy.record import integer
+from ppsm.privacy.released import Released, require_released
+from ppsm.privacy.sensitive import Sensitive, refusal_of
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What a mechanism returns. ``decision``, ``prediction`` and ``fidelity`` are None for ``Laplace``."""
+
+    noisy: Released
+    released: Released
+    dossier: Dossier
+    decision: Decision | None = None
+    prediction: Prediction | None = None
+    fidelity: FidelityResult | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace:
+    """Step 1 alone: Laplace noise, nothing repaired.
+
+    Parameters
+    ----------
+    alpha
+        The distance within which one entry is hidden, in the unit of the data.
+    epsilon
+        The privacy loss allowed between adjacent vectors.
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    alpha: float
+    epsilon: float = 1.0
+    noise: LaplaceMechanism = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", LaplaceMechanism(alpha=self.alpha, epsilon=self.epsilon))
+
+    def release(
+        self,
+        secret: Sensitive,
+        coordination: Coordination,
+        predictor: Predictor | None = None,
+        *,
+        ledger: Ledger,
+        purpose: str,
+    ) -> Release:
+        """Charge the ledger, add secure noise, and run the other steps on what came out.
+
+        Parameters
+        ----------
+        secret
+            The data; only step 1 sees them.
+        coordination
+            The game, with public data only.
+        predictor
+            M_L and M_F; ``Laplace`` needs none.
+        ledger, purpose
+            As in :meth:`ppsm.LaplaceMechanism.release`.
+        """
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
+        self._check(secret, coordination, predictor)
+        publication = None if predictor is None else predictor.publication
+        if publication is not None and not publication.recorded:
+            raise PrivacyError(
+                "The predictor rests on figures whose publication no ledger has noted, expected a recorded "
+                "one for a private release: publish them with publish_outcome(secret, ..., ledger=...)."
+            )
+        noisy = self.noise.release(secret, ledger=ledger, purpose=purpose)
+        return self.process(noisy, coordination, predictor)
+
+    def simulate(
+        self,
+        secret: Sensitive,
+        coordination: Coordination,
+        predictor: Predictor | None = None,
+        *,
+        seed: int,
+        purpose: str = "simulation",
+    ) -> Release:
+        """The same with reproducible noise, for research; the result is stamped as not private."""
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
+        self._check(secret, coordination, predictor)
+        noisy = self.noise.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
+        return self.process(noisy, coordination, predictor)
+
+    def process(
+        self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
+    ) -> Release:
+        """Steps 2a to 3b on a noisy vector: none for ``Laplace``."""
+        del predictor
+        self._fits(require_released(noisy, "noisy demand"), coordination)
+        dossier = self._dossier(noisy, noisy, Protocol(), None, {"distance": laplace_distance(noisy.record)})
+        return Release(noisy, noisy, dossier)
+
+    def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
+        """Refuse, before anything is charged, what would fail after it."""
+        del predictor
+        _refuse_mismatch(secret.labels, secret.unit, coordination)
+
+    def _fits(self, noisy: Released, coordination: Coordination) -> None:
+        _refuse_mismatch(noisy.labels, noisy.unit, coordination)
+        if (noisy.record.alpha, noisy.record.epsilon) != (self.alpha, self.epsilon):
+            raise InputError(
+                f"The noisy vector was made for alpha = {noisy.record.alpha:g} and epsilon = "
+                f"{noisy.record.epsilon:g}, the mechanism is for {self.alpha:g} and {self.epsilon:g}: use "
+                "the same."
+            )
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"name": self.name, "alpha": self.alpha, "epsilon": self.epsilon}
+
+    def _dossier(
+        self,
+        noisy: Released,
+        released: Released,
+        protocol: Protocol,
+        predictor: Predictor | None,
+        theory: dict[str, Any],
+    ) -> Dossier:
+        first = {
+            "step": "1",
+            "party": FOLLOWER,
+            "inputs": ["secret demand"],
+            "output": {"values": noisy.values.tolist()},
+            # How long step 1 took may depend on the secret.
+            "seconds": None,
+            "cpu_seconds": None,
+        }
+        return Dossier(
+            mechanism=self._parameters(),
+            noisy=noisy,
+            released=released,
+            predictor=None if predictor is None else describe(predictor),
+            publication=None if predictor is None else predictor.publication,
+            steps=(first, *(record.to_dict() for record in protocol.records)),
+            theory=theory,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPSM_p(Laplace):  # noqa: N801 - the paper's name
+    """All five steps with the value band only.
+
+    Parameters
+    ----------
+    alpha, epsilon
+        As in :class:`Laplace`.
+    eta_p
+        Half-width of the value band as a fraction of the predicted value (0.001 is 0.1 %).
+    norm
+        ``"l2"`` as in the paper, or ``"l1"``, the likelihood of Laplace noise.
+    prior
+        Public knowledge about the entries, off by default.
+    limits
+        Of the search in step 3b.
+    """
+
+    name: ClassVar[str] = "ppsm-p"
+
+    eta_p: float = 0.001
+    norm: Norm = "l2"
+    prior: PublicPrior | None = None
+    limits: SearchLimits = field(default_factory=SearchLimits)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _width(self.eta_p, "eta_p")
+        if self.norm not in ("l2", "l1"):
+            raise InputError(f"the norm is '{self.norm}'; expected 'l2' or 'l1'.")
+
+    def process(
+        self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
+    ) -> Release:
+        """Steps 2a to 3b on a noisy vector."""
+        self._fits(require_released(noisy, "noisy demand"), coordination)
+        model = self._needed(predictor)
+        protocol = Protocol()
+        prices = predict_prices(protocol, noisy, coordination, model)
+        decision = decide(protocol, noisy, coordination, prices)
+        said = predict_outcome(protocol, noisy, coordination, model, decision)
+        bands = self._bands(said.value, coordination.entry_prices(said.prices))
+        result = restore_fidelity(
+            protocol,
+            noisy,
+            coordination,
+            decision,
+            bands,
+            norm=self.norm,
+            prior=self.prior,
+            limits=self.limits,
+        )
+        released = noisy.derive(result.parameter, f"fidelity ({self.name})")
+        theory = self._theory(noisy, coordination, decision, said, bands.widened(result.widening), result)
+        dossier = self._dossier(noisy, released, protocol, model, theory)
+        return Release(noisy, released, dossier, decision, said, result)
+
+    def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
+        super()._check(secret, coordination, predictor)
+        self._needed(predictor)
+        if self.prior is not None and self.prior.mean.size != secret.dimension:
+            raise InputError(
+                f"the prior has {self.prior.mean.size} entries, the data have {secret.dimension}: pass one "
+                "for each."
+            )
+
+    def _needed(self, predictor: Predictor | None) -> Predictor:
+        if predictor is None:
+            raise InputError(
+                f"the mechanism '{self.name}' needs a predictor for steps 2a and 3a: pass PublicOutcome, "
+                "Learned or ModelBased."
+            )
+        return predictor
+
+    def _bands(self, value: float, entry_prices: FloatArray) -> Bands:
+        del entry_prices
+        return Bands.relative(value, None, eta_p=self.eta_p)
+
+    def _parameters(self) -> dict[str, Any]:
+        prior = None if self.prior is None else self.prior.to_dict()
+        return {**super()._parameters(), "eta_p": self.eta_p, "norm": self.norm, "prior": prior}
+
+    def _theory(
+        self,
+        noisy: Released,
+        coordination: Coordination,
+        decision: Decision,
+        said: Prediction,
+        bands: Bands,
+        result: FidelityResult,
+    ) -> dict[str, Any]:
+        distance = faithful_distance(
+            noisy.record, self.norm, has_prior=self.prior is not None, widening=result.widening
+        )
+        if bands.price_width is None:
+            cost = {"available": False, "reason": "prices have no band in this mechanism"}
+        else:
+            cost = privacy_cost(coordination, decision, said.prices, bands.price_width)
+        return {"distance": distance, "cost_of_privacy": cost}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPSM(PPSM_p):
+    """All five steps with both bands.
+
+    Parameters
+    ----------
+    eta_d
+        Half-width of the price band as a fraction of each predicted price.
+    """
+
+    name: ClassVar[str] = "ppsm"
+
+    eta_d: float = 0.001
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _width(self.eta_d, "eta_d")
+
+    def _bands(self, value: float, entry_prices: FloatArray) -> Bands:
+        return Bands.relative(value, entry_prices, eta_p=self.eta_p, eta_d=self.eta_d)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**super()._parameters(), "eta_d": self.eta_d}
+
+
+MECHANISMS: dict[str, type[Laplace]] = {each.name: each for each in (Laplace, PPSM_p, PPSM)}
+
+
+def _width(value: float, name: str) -> None:
+    if not (math.isfinite(value) and value >= 0):
+        raise InputError(f"{name} is {value}; expected a fraction of at least 0, such as 0.001 for 0.1 %.")
+
+
+def _refuse_mismatch(labels: tuple[str, ...], unit: str, coordination: Coordination) -> None:
+    names = coordination.entry_names
+    if labels != names:
+        raise InputError(
+            f"The data have {len(labels)} entries beginning with '{labels[0]}', the game has {len(names)} "
+            f"beginning with '{names[0]}': label the data as the game does."
+        )
+    if unit != coordination.unit:
+        raise InputError(f"The data are in {unit}, the game is in {coordination.unit}: convert the data.")

@@ -1,0 +1,78 @@
+"""For the owner only: what a release is worth, measured against the secret.
+
+Nothing here enters a dossier or a shareable report. :func:`owner_figures` needs the secret itself and hands
+its answer out in an :class:`~ppsm.privacy.OwnerOnly`; :func:`cost_errors` compares two outcomes, of which the
+owner alone knows the original one unless it was published.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ppsm.arrays import FloatArray
+from ppsm.errors import InputError
+from ppsm.fidelity.certificate import certify
+from ppsm.mechanism.coordination import Outcome
+from ppsm.mechanism.mechanisms import Release
+from ppsm.privacy.owner import OwnerOnly, for_owner_only
+from ppsm.privacy.sensitive import Sensitive
+from ppsm.theory import DistanceBound
+
+
+@dataclass(frozen=True)
+class OwnerFigures:
+    """How far a release is from the truth, in the unit of the data.
+
+    ``l2_bound`` is ``2 ||D~ - D||``, what the theorem says of this very release (``None`` for ``Laplace``, or
+    with a prior). Its premise is that the true vector satisfies the bands; ``truth_in_bands`` says whether it
+    does.
+    """
+
+    l1_noisy: float
+    l2_noisy: float
+    l1_released: float
+    l2_released: float
+    l2_bound: float | None
+    truth_in_bands: bool | None
+
+
+def owner_figures(secret: Sensitive, release: Release) -> OwnerOnly[OwnerFigures]:
+    """Measure a release against the secret that it was made from."""
+    if secret.labels != release.released.labels:
+        raise InputError("the secret and the release name different entries: compare a release with its own.")
+    return for_owner_only(secret, lambda truth: distances(truth, release))
+
+
+def distances(truth: FloatArray, release: Release) -> OwnerFigures:
+    """The same for a true vector that is public test data."""
+    noise = release.noisy.values - truth
+    moved = release.released.values - truth
+    has_bound = release.fidelity is not None and release.dossier.mechanism.get("prior") is None
+    return OwnerFigures(
+        l1_noisy=float(np.abs(noise).sum()),
+        l2_noisy=float(np.linalg.norm(noise)),
+        l1_released=float(np.abs(moved).sum()),
+        l2_released=float(np.linalg.norm(moved)),
+        l2_bound=DistanceBound.realised(noise) if has_bound else None,
+        truth_in_bands=truth_in_bands(truth, release),
+    )
+
+
+def truth_in_bands(truth: FloatArray, release: Release) -> bool | None:
+    """Whether the true vector satisfies the bands that the release was made with; None without bands."""
+    claim = None if release.fidelity is None else release.fidelity.claim
+    if claim is None:
+        return None
+    return certify(replace(claim, parameter=truth)).faithful
+
+
+def cost_errors(original: Outcome, released: Outcome) -> dict[str, float] | None:
+    """Signed errors of the leader's cost and of each follower's value, in per cent of the original ones.
+
+    None where either game has no answer.
+    """
+    if original.leader_cost is None or released.leader_cost is None:
+        return None
+    pairs = {"leader": (original.leader_cost, released.leader_cost)}
+    pairs |= {name: (value, released.values[name]) for name, value in original.values.items()}
+    return {name: 100.0 * (new - old) / max(abs(old), 1e-12) for name, (old, new) in pairs.items()}

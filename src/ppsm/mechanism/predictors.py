@@ -1,0 +1,183 @@
+"""M_L and M_F, the public models of steps 2a and 3a, behind one small interface.
+
+A predictor sees a :class:`~ppsm.privacy.Released` vector and public data. What it returns is checked here, in
+one place, so that any object with these two methods can be passed to a mechanism.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray, as_numbers, frozen_vector
+from ppsm.errors import InputError, SolverError
+from ppsm.fidelity.branching import SearchLimits
+from ppsm.fidelity.restore import restore
+from ppsm.game.follower import Follower
+from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.privacy.publication import Publication
+from ppsm.privacy.record import integer
+from ppsm.privacy.released import Released, require_released
+
+# The paper's noise on the prices that the leader works with.
+PRICE_NOISE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What M_F says: the follower's value and its prices, by the coordination's ``price_names``."""
+
+    value: float
+    prices: FloatArray
+
+
+class Predictor(Protocol):
+    """Both models of the protocol; either may be a constant."""
+
+    @property
+    def name(self) -> str:
+        """A short name for the dossier."""
+
+    @property
+    def publication(self) -> Publication | None:
+        """The published figures that the predictions rest on, if there are any."""
+
+    def predict_prices(self, noisy: Released, coordination: Coordination) -> ArrayLike:
+        """M_L, step 2a: the prices that the leader should expect."""
+
+    def predict_outcome(
+        self, noisy: Released, decision: Decision, coordination: Coordination
+    ) -> tuple[float, ArrayLike]:
+        """M_F, step 3a: the follower's value and prices, once the leader has decided."""
+
+
+def checked_prices(predictor: Predictor, prices: ArrayLike, coordination: Coordination) -> FloatArray:
+    """Prices of a predictor, or one sentence on what is wrong with them."""
+    names = coordination.price_names
+    what = f"the price that the predictor '{predictor.name}' predicts"
+    vector = as_numbers(prices, what)
+    if vector.shape != (len(names),):
+        raise InputError(
+            f"the predictor '{predictor.name}' returned prices of shape {vector.shape}, expected "
+            f"({len(names)},): one for each of '{names[0]}', ..."
+        )
+    return frozen_vector(vector, len(names), what, names=names)
+
+
+def checked_outcome(
+    predictor: Predictor, predicted: tuple[float, ArrayLike], coordination: Coordination
+) -> Prediction:
+    """Value and prices of a predictor, or one sentence on what is wrong with them."""
+    try:
+        value, prices = predicted
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the predictor '{predictor.name}' returned {type(predicted).__name__}, expected the pair "
+            "(value, prices)."
+        ) from None
+    number = as_numbers(value, f"the value that the predictor '{predictor.name}' predicts")
+    if number.size != 1 or not np.isfinite(number).all():
+        raise InputError(
+            f"the predictor '{predictor.name}' returned the value {value}, expected one finite number."
+        )
+    return Prediction(float(number.ravel()[0]), checked_prices(predictor, prices, coordination))
+
+
+@dataclass(frozen=True, eq=False)
+class PublicOutcome:
+    """The paper's setting: the market publishes its value and prices; the leader works with noisy prices.
+
+    Parameters
+    ----------
+    publication
+        What was published, by :func:`ppsm.privacy.publish_outcome`.
+    seed
+        Of the Gaussian noise of 10 % on the prices of step 2a. It is no privacy noise: the prices are public.
+    noise
+        Its relative size.
+    """
+
+    publication: Publication
+    seed: int
+    noise: float = PRICE_NOISE
+    name: str = "public"
+
+    def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
+        """The published prices, each off by about 10 %."""
+        require_released(noisy, "demand of step 2a")
+        prices = self._published(coordination)
+        generator = np.random.default_rng(integer(self.seed, "seed"))
+        factor = 1.0 + self.noise * generator.standard_normal(prices.size)
+        return prices * factor
+
+    def predict_outcome(
+        self, noisy: Released, decision: Decision, coordination: Coordination
+    ) -> tuple[float, FloatArray]:
+        """The published value and prices."""
+        del decision
+        require_released(noisy, "demand of step 3a")
+        return self.publication.figures.value, self._published(coordination)
+
+    def _published(self, coordination: Coordination) -> FloatArray:
+        figures = self.publication.figures
+        if figures.price_names != coordination.price_names:
+            raise InputError(
+                f"the publication of '{self.publication.dataset}' has {len(figures.price_names)} prices "
+                f"beginning with '{figures.price_names[0]}', the game has {len(coordination.price_names)} "
+                f"beginning with '{coordination.price_names[0]}': publish the outcome of this game."
+            )
+        return figures.prices
+
+
+@dataclass(frozen=True, eq=False)
+class ModelBased:
+    """No publication at all: the public model of the market, solved on the noisy vector made feasible."""
+
+    seconds: float = 20.0
+    name: str = "model"
+    publication: Publication | None = None
+
+    def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
+        """The game cleared with the nearest vector that can be served; the follower alone where it cannot."""
+        values = require_released(noisy, "demand of step 2a").values
+        unaware = coordination.decide(values, None)
+        follower = coordination.follower_at(unaware)
+        served = self._feasible(follower, values, coordination)
+        cleared = coordination.clear(served).prices
+        return self._solved(follower, served, coordination)[1] if cleared is None else cleared
+
+    def predict_outcome(
+        self, noisy: Released, decision: Decision, coordination: Coordination
+    ) -> tuple[float, FloatArray]:
+        """The follower at the leader's decision and the nearest vector that it can serve."""
+        values = require_released(noisy, "demand of step 3a").values
+        follower = coordination.follower_at(decision)
+        return self._solved(follower, self._feasible(follower, values, coordination), coordination)
+
+    def _feasible(self, follower: Follower, values: FloatArray, coordination: Coordination) -> FloatArray:
+        limits = SearchLimits(seconds=self.seconds)
+        found = restore(follower, values, bounds=coordination.public_bounds, limits=limits)
+        if not found.status.has_answer:
+            raise SolverError(
+                f"no demand that the market can serve was found near the noisy one in {self.seconds:g} s: "
+                "give more time."
+            )
+        return found.parameter
+
+    def _solved(
+        self, follower: Follower, demand: FloatArray, coordination: Coordination
+    ) -> tuple[float, FloatArray]:
+        outcome = follower.solve(demand)
+        if not outcome.status.has_answer:
+            raise SolverError("the market's model cannot serve a demand that was made feasible for it.")
+        return outcome.value, coordination.row_prices(outcome.prices)
+
+
+def describe(predictor: Predictor) -> dict[str, Any]:
+    """What a dossier says about a predictor."""
+    said: dict[str, Any] = {"name": predictor.name}
+    for field in ("seed", "noise", "cross_validation"):
+        if hasattr(predictor, field):
+            said[field] = getattr(predictor, field)
+    return said

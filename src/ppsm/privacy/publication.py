@@ -1,0 +1,190 @@
+"""What the market itself publishes about the true data: an explicit act of the owner, on record.
+
+Steps 2a and 3a of the protocol may use figures that are public anyway: the cost and the prices at which the
+market cleared with the **true** data. They are not covered by the promise of a release, so they never enter
+silently: the owner publishes them with :func:`publish_outcome`, the ledger notes it, and every dossier of a
+release that used them says so.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray, frozen_vector, unique_names
+from ppsm.errors import FileFormatError, InputError, PpsmError, PrivacyError
+from ppsm.privacy.ledger import Ledger, now
+from ppsm.privacy.record import dataset_id, one_line, utc_text
+from ppsm.privacy.sensitive import Sensitive, apply_sealed, refusal_of
+
+
+@dataclass(frozen=True, eq=False)
+class MarketFigures:
+    """The figures of a cleared market that are made public: a value, and a price for each name."""
+
+    value: float
+    prices: FloatArray
+    price_names: tuple[str, ...]
+    leader_cost: float
+
+    def __post_init__(self) -> None:
+        names = unique_names(self.price_names, len(self.price_names), "price", "published prices")
+        object.__setattr__(self, "price_names", names)
+        object.__setattr__(
+            self, "prices", frozen_vector(self.prices, len(names), "the published price", names=names)
+        )
+        for what, number in (("value", self.value), ("leader's cost", self.leader_cost)):
+            if not math.isfinite(number):
+                raise InputError(f"the published {what} is {number}, expected a finite number.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain JSON types."""
+        return {
+            "value": float(self.value),
+            "leader_cost": float(self.leader_cost),
+            "price_names": list(self.price_names),
+            "prices": self.prices.tolist(),
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Publication:
+    """Figures that are public, with the record of how they became so.
+
+    Attributes
+    ----------
+    figures
+        What was published.
+    dataset, purpose, time
+        Whose figures, why, and when (UTC).
+    entry_hash
+        The hash of the ledger's entry about it; ``None`` for a simulated publication.
+    """
+
+    figures: MarketFigures
+    dataset: str
+    purpose: str
+    time: str
+    entry_hash: str | None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a ledger knows of it."""
+        return self.entry_hash is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the publication as plain JSON types."""
+        return {
+            "dataset": self.dataset,
+            "purpose": self.purpose,
+            "time": self.time,
+            "entry_hash": self.entry_hash,
+            "figures": self.figures.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Publication":
+        """Read what :meth:`to_dict` wrote."""
+        try:
+            figures = fields["figures"]
+            entry_hash = fields["entry_hash"]
+            return cls(
+                figures=MarketFigures(
+                    value=float(figures["value"]),
+                    prices=_vector(figures["prices"]),
+                    price_names=tuple(figures["price_names"]),
+                    leader_cost=float(figures["leader_cost"]),
+                ),
+                dataset=dataset_id(fields["dataset"]),
+                purpose=one_line(fields["purpose"], "purpose"),
+                time=one_line(fields["time"], "time"),
+                entry_hash=None if entry_hash is None else one_line(entry_hash, "entry_hash"),
+            )
+        except KeyError as error:
+            raise FileFormatError(f"The publication has no field {error}: use one that ppsm wrote.") from None
+        except (TypeError, ValueError) as error:
+            raise FileFormatError(
+                f"The publication cannot be read ({error}): use one that ppsm wrote."
+            ) from None
+
+
+def publish_outcome(
+    secret: Sensitive,
+    clear: Callable[[FloatArray], MarketFigures],
+    *,
+    ledger: Ledger,
+    purpose: str,
+) -> Publication:
+    """Clear the market with the true data and publish its figures: an act of the owner, noted in the ledger.
+
+    Parameters
+    ----------
+    secret
+        The data. They are handed to ``clear`` and to nothing else.
+    clear
+        Clears the market and returns the figures to publish. It must keep nothing of what it sees, so give it
+        solvers of its own: ``coordination.separate().figures``.
+    ledger
+        Where the publication is noted, before it is returned.
+    purpose
+        One line on why the figures are public.
+    """
+    if refusal := refusal_of(secret):
+        del secret
+        raise refusal
+    one_line(purpose, "purpose")
+    if not isinstance(ledger, Ledger):
+        raise InputError(
+            f"The ledger is of type {type(ledger).__name__}, expected Ledger: open one with Ledger(path)."
+        )
+    ledger.balance(secret.dataset)
+    figures = apply_sealed(secret, _withholding(clear))
+    content = {"purpose": purpose, "figures": figures.to_dict()}
+    entry = ledger.note_publication(secret.dataset, content)
+    return Publication(
+        figures=figures,
+        dataset=secret.dataset,
+        purpose=purpose,
+        time=entry.time,
+        entry_hash=entry.hash,
+    )
+
+
+def simulated_publication(figures: MarketFigures, *, dataset: str) -> Publication:
+    """Figures of test data that are public from the start, for experiments; no private release takes it."""
+    return Publication(
+        figures=figures,
+        dataset=dataset_id(dataset),
+        purpose="simulation",
+        time=utc_text(now()),
+        entry_hash=None,
+    )
+
+
+def _withholding(clear: Callable[[FloatArray], MarketFigures]) -> Callable[[FloatArray], MarketFigures]:
+    """The same, but a market that fails on the true data does not say what it found in them."""
+
+    def cleared(values: FloatArray) -> MarketFigures:
+        try:
+            figures = clear(values)
+        except PpsmError:
+            raise PrivacyError(
+                "The market could not be cleared with the true data (its reason is withheld, it may quote "
+                "them): nothing was published, so clear it on the owner's side first."
+            ) from None
+        if not isinstance(figures, MarketFigures):
+            raise PrivacyError(
+                f"What clears the market returned {type(figures).__name__}, expected MarketFigures: nothing "
+                "was published; pass coordination.separate().figures."
+            )
+        return figures
+
+    return cleared
+
+
+def _vector(values: ArrayLike) -> FloatArray:
+    if not isinstance(values, list):
+        raise FileFormatError("The published prices are not a list: use a publication that ppsm wrote.")
+    return frozen_vector(values, len(values), "the published price")

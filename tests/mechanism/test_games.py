@@ -1,0 +1,146 @@
+"""The coordination of small games: decisions with prices fixed, and three trades through one interface."""
+
+import numpy as np
+import pytest
+
+from ppsm import InputError, LinearProgram, Sensitive, StackelbergGame
+from ppsm.arrays import FloatArray
+from ppsm.examples import freight_game, permit_game, water_game
+from ppsm.mechanism import MECHANISMS, PPSM, GameCoordination, Laplace, ModelBased, PPSM_p, PublicOutcome
+from ppsm.mechanism.owner_side import cost_errors, distances
+from ppsm.privacy import simulated_publication
+
+from .conftest import TRUTH
+
+GAMES = {
+    "water": (water_game, "ML/day"),
+    "permits": (permit_game, "kt"),
+    "freight": (freight_game, "containers"),
+}
+
+
+def game_of(name: str) -> tuple[StackelbergGame, GameCoordination, Sensitive, PublicOutcome]:
+    build, unit = GAMES[name]
+    game = build()
+    coordination = GameCoordination(game, unit=unit)
+    truth = game.follower.nominal
+    secret = Sensitive(truth, dataset=name, unit=unit, labels=coordination.entry_names)
+    published = simulated_publication(coordination.figures(truth), dataset=name)
+    return game, coordination, secret, PublicOutcome(published, seed=3)
+
+
+def test_clearing_is_the_game_itself(towns: GameCoordination) -> None:
+    outcome = towns.clear(np.array(TRUTH))
+    # 61.99 in the east, 55 + 10 of line: all of it cheap
+    assert outcome.leader_cost == pytest.approx(15.0)
+    assert outcome.values["follower"] == pytest.approx(sum(TRUTH))
+    prices = towns.entry_prices(outcome.prices)
+    assert prices[1] <= 2.5 + 1e-9
+
+
+def test_the_demand_of_the_model_is_left_out() -> None:
+    game = water_game()
+    coordination = GameCoordination(game, unit="ML/day")
+    decision = coordination.decide(game.follower.nominal, None)
+    follower = coordination.follower_at(decision)
+    assert not follower.nominal.any()
+    assert not follower.program.row_lower[np.flatnonzero(np.diff(follower.parameter_map.indptr))].any()
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_exact_prices_lead_to_a_decision_that_is_consistent_with_them(name: str) -> None:
+    """At the decision the original prices are still worth the follower's cost, up to 2 % of it."""
+    game, coordination, _, _ = game_of(name)
+    truth = game.follower.nominal
+    original = coordination.clear(truth)
+    assert original.prices is not None
+    assert original.leader_cost is not None
+    decision = coordination.decide(truth, original.prices)
+    follower = coordination.follower_at(decision)
+    value = follower.solve(truth).value
+    assert value - dual_value(follower.at(truth), original.prices) <= 0.0201 * value
+    assert decision.cost <= original.leader_cost * (1 + 1e-6)
+
+
+def dual_value(program: LinearProgram, prices: FloatArray) -> float:
+    """What a dual solution is worth: each price times the side it holds, each reduced cost likewise."""
+    reduced = program.cost - program.matrix.T @ prices
+    total = program.offset
+    for slopes, lower, upper in (
+        (prices, program.row_lower, program.row_upper),
+        (reduced, program.column_lower, program.column_upper),
+    ):
+        side = np.where(slopes > 0, lower, upper)
+        held = np.abs(slopes) > 1e-7
+        total += float(slopes[held] @ side[held])
+    return total
+
+
+def test_a_price_row_without_decisions_does_not_make_the_leader_blind(towns: GameCoordination) -> None:
+    """The promise says nothing about ``built`` once prices are constants; the market's rows do."""
+    truth = np.array(TRUTH)
+    prices = towns.clear(truth).prices
+    assert towns.decide(truth, prices).felt.tolist() == [1.0]
+    # at the price of dear supply in the east it is consistent to build nothing, which is cheaper
+    assert towns.decide(truth, np.array([1.0, 3.0, -2.0])).felt.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_three_trades_through_the_same_interface(name: str, seed: int) -> None:
+    game, coordination, secret, public = game_of(name)
+    truth = game.follower.nominal
+    original = coordination.clear(truth)
+    for mechanism in (PPSM_p(alpha=2.0), PPSM(alpha=2.0)):
+        release = mechanism.simulate(secret, coordination, public, seed=seed)
+        result = release.fidelity
+        assert result is not None
+        assert result.certificate is not None
+        assert result.certificate.faithful
+        follower_value = original.values["follower"]
+        assert result.value == pytest.approx(follower_value, rel=0.001 * result.widening * 1.001)
+        figures = distances(truth, release)
+        if figures.truth_in_bands:
+            assert figures.l2_bound is not None
+            assert figures.l2_released <= figures.l2_bound * (1 + 1e-9)
+    # with both bands the released vector can be cleared
+    assert coordination.clear(release.released.values).feasible
+
+
+def test_freight_needs_the_price_band() -> None:
+    """Noise upsets the even prices, the value band alone does not restore them, the price band does."""
+    game, coordination, secret, public = game_of("freight")
+    original = coordination.clear(game.follower.nominal)
+    feasible = dict.fromkeys(MECHANISMS, 0)
+    for seed in range(6):
+        for mechanism in (Laplace(alpha=2.0), PPSM_p(alpha=2.0), PPSM(alpha=2.0)):
+            outcome = coordination.clear(
+                mechanism.simulate(secret, coordination, public, seed=seed).released.values
+            )
+            feasible[mechanism.name] += outcome.feasible
+            if isinstance(mechanism, PPSM):
+                errors = cost_errors(original, outcome)
+                assert errors is not None
+                assert abs(errors["leader"]) < 1e-6
+    assert feasible["ppsm"] == 6
+    assert feasible["laplace"] < 6
+
+
+def test_predictions_from_the_model_alone(towns: GameCoordination, secret: Sensitive) -> None:
+    """Without any publication the release can at least be served, whatever the noise."""
+    for seed in range(5):
+        release = PPSM(alpha=50.0).simulate(secret, towns, ModelBased(), seed=seed)
+        assert release.dossier.publication is None
+        assert release.decision is not None
+        follower = towns.follower_at(release.decision)
+        assert follower.solve(release.released.values).status.has_answer
+
+
+def test_a_game_without_any_decision_says_so() -> None:
+    game = water_game()
+    game.leader.add_constraints(game.leader.variables["open"].sum() >= 9, name="impossible")
+    coordination = GameCoordination(game, unit="ML/day", bounds=(0, 100))
+    # the leader's own rows are elastic; its bounds are not
+    assert coordination.decide(game.follower.nominal, None).felt.sum() == pytest.approx(4)
+    with pytest.raises(InputError, match="no outcome to publish"):
+        coordination.figures(game.follower.nominal)

@@ -1,0 +1,338 @@
+"""One contract for all mechanisms: order of events, types, dossier, bad input."""
+
+import json
+import logging
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ppsm import InputError, Ledger, PrivacyError, Released, SecretExposureError, Sensitive
+from ppsm.errors import BudgetExceededError, FileFormatError
+from ppsm.fidelity import SearchLimits
+from ppsm.mechanism import (
+    MECHANISMS,
+    PPSM,
+    Coordination,
+    Decision,
+    Dossier,
+    GameCoordination,
+    Laplace,
+    PPSM_p,
+    PublicOutcome,
+    PublicPrior,
+    Release,
+)
+from ppsm.mechanism.owner_side import owner_figures
+from ppsm.privacy import LaplaceMechanism, publish_outcome
+
+from .conftest import DATASET, TRUTH
+
+ALL = [Laplace(alpha=5.0), PPSM_p(alpha=5.0), PPSM(alpha=5.0)]
+
+
+def published(secret: Sensitive, towns: GameCoordination, ledger: Ledger) -> PublicOutcome:
+    publication = publish_outcome(
+        secret, towns.separate().figures, ledger=ledger, purpose="market report of the day"
+    )
+    return PublicOutcome(publication, seed=1)
+
+
+@pytest.fixture(params=ALL, ids=lambda each: each.name)
+def mechanism(request: pytest.FixtureRequest) -> Iterator[Laplace]:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_a_private_release_is_charged_and_says_so(
+    mechanism: Laplace, secret: Sensitive, towns: GameCoordination, ledger: Ledger
+) -> None:
+    predictor = published(secret, towns, ledger)
+    release = mechanism.release(secret, towns, predictor, ledger=ledger, purpose="coordination")
+    assert release.released.private
+    assert release.dossier.private
+    assert ledger.confirm(release.noisy)
+    assert ledger.confirm(release.released)
+    assert float(ledger.balance(DATASET).spent) == 1.0
+    assert ledger.verify().ok
+
+
+def test_the_ledger_comes_before_the_noise(
+    mechanism: Laplace, secret: Sensitive, towns: GameCoordination, ledger: Ledger
+) -> None:
+    predictor = published(secret, towns, ledger)
+    for _ in range(2):
+        mechanism.release(secret, towns, predictor, ledger=ledger, purpose="coordination")
+    with pytest.raises(BudgetExceededError, match="spent 2"):
+        mechanism.release(secret, towns, predictor, ledger=ledger, purpose="coordination")
+
+
+def test_what_would_fail_later_fails_before_it_is_charged(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome, ledger: Ledger
+) -> None:
+    other = Sensitive(TRUTH, dataset=DATASET, unit="kWh", labels=("west", "east"))
+    wrong = Sensitive(TRUTH, dataset=DATASET, unit="MWh", labels=("north", "south"))
+    short = PublicPrior.of([1.0], 1.0, source="a guess")
+    attempts: list[tuple[Laplace, Any, Any, str]] = [
+        (PPSM(alpha=5.0), secret, None, "needs a predictor"),
+        (PPSM(alpha=5.0), other, public, "in kWh"),
+        (PPSM(alpha=5.0), wrong, public, "label the data"),
+        (PPSM(alpha=5.0), secret, public, "no ledger has noted"),
+        (PPSM(alpha=5.0, prior=short), secret, public, "the prior has 1 entries"),
+    ]
+    for mechanism, data, predictor, message in attempts:
+        with pytest.raises((InputError, PrivacyError), match=message):
+            mechanism.release(data, towns, predictor, ledger=ledger, purpose="coordination")
+    assert ledger.balance(DATASET).spent == 0
+
+
+def test_no_step_after_the_noise_takes_a_secret(
+    mechanism: Laplace, secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    with pytest.raises(SecretExposureError, match="still secret"):
+        mechanism.process(secret, towns, public)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected Released"):
+        mechanism.process(np.array(TRUTH), towns, public)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected Sensitive"):
+        mechanism.simulate(np.array(TRUTH), towns, public, seed=1)  # type: ignore[arg-type]
+
+
+def test_predictors_take_no_secret(secret: Sensitive, towns: GameCoordination, public: PublicOutcome) -> None:
+    with pytest.raises(SecretExposureError, match="step 2a"):
+        public.predict_prices(secret, towns)  # type: ignore[arg-type]
+
+
+def simulated(mechanism: Laplace, secret: Sensitive, towns: Any, public: Any, seed: int = 1) -> Release:
+    return mechanism.simulate(secret, towns, public, seed=seed)
+
+
+def test_mechanisms_share_the_noise_of_a_seed(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    noisy = [simulated(each, secret, towns, public).noisy.values for each in ALL]
+    assert noisy[0].tolist() == noisy[1].tolist() == noisy[2].tolist()
+
+
+def test_bands_hold_where_they_are_asked(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    figures = public.publication.figures
+    for seed in range(8):
+        release = simulated(PPSM(alpha=5.0), secret, towns, public, seed)
+        assert release.fidelity is not None
+        assert release.decision is not None
+        outcome = towns.follower_at(release.decision).solve(release.released.values)
+        width = 0.001 * release.fidelity.widening
+        assert outcome.value == pytest.approx(figures.value, rel=width * 1.001)
+
+
+def test_every_step_is_in_the_dossier(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    assert [each["step"] for each in simulated(ALL[0], secret, towns, public).dossier.steps] == ["1"]
+    steps = simulated(ALL[2], secret, towns, public).dossier.steps
+    assert [each["step"] for each in steps] == ["1", "2a", "2b", "3a", "3b"]
+    assert [each["party"] for each in steps] == ["follower", "leader", "leader", "follower", "follower"]
+    assert "secret demand" in steps[0]["inputs"]
+    assert not any("secret demand" in each["inputs"] for each in steps[1:])
+
+
+def test_a_dossier_survives_its_journey(
+    mechanism: Laplace, secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    release = simulated(mechanism, secret, towns, public)
+    dossier = release.dossier.with_evaluation(towns.clear(release.released.values))
+    text = dossier.to_json()
+    again = Dossier.from_json(text)
+    assert again.to_json() == text
+    assert again.released.values.tolist() == release.released.values.tolist()
+    assert "NOT PRIVATE" in again.statement
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "ppsm-dossier/0"}, "not a dossier of format"),
+        ({"private": True}, "contradicts its release"),
+        ({"steps": [{"step": "1"}]}, "lacks fields"),
+        ({"theory": 1}, "'theory' is no mapping"),
+        ({"released": {}}, "has no field|not a release"),
+        ({"publication": {"figures": 1}}, "cannot be read|no field"),
+    ],
+)
+def test_altered_dossiers_are_refused(
+    change: dict[str, Any],
+    message: str,
+    secret: Sensitive,
+    towns: GameCoordination,
+    public: PublicOutcome,
+) -> None:
+    content = json.loads(simulated(ALL[2], secret, towns, public).dossier.to_json())
+    with pytest.raises(FileFormatError, match=message):
+        Dossier.from_json(json.dumps({**content, **change}))
+    with pytest.raises(FileFormatError, match="not JSON"):
+        Dossier.from_json("{")
+
+
+def secret_digits() -> list[str]:
+    return [repr(value)[:8] for value in TRUTH]
+
+
+def test_nothing_that_travels_shows_the_secret(
+    mechanism: Laplace,
+    secret: Sensitive,
+    towns: GameCoordination,
+    ledger: Ledger,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    predictor = published(secret, towns, ledger)
+    release = mechanism.release(secret, towns, predictor, ledger=ledger, purpose="coordination")
+    dossier = release.dossier.with_evaluation(towns.clear(release.released.values))
+    texts = [
+        dossier.to_json(),
+        repr(release),
+        repr(release.dossier),
+        caplog.text,
+        str(owner_figures(secret, release)),
+        pickle.dumps(dossier.to_json()).decode("latin1"),
+    ]
+    texts.append(Path(ledger.path).read_bytes().decode("latin1"))
+    for text in texts:
+        assert not any(digits in text for digits in secret_digits())
+
+
+def test_theory_speaks_of_every_release(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    theory = simulated(ALL[2], secret, towns, public).dossier.theory
+    # 2 b sqrt(2 n) with b = 5 and n = 2
+    assert theory["distance"]["expected_l2"] == pytest.approx(20.0)
+    assert theory["distance"]["expected_squared_l2"] == pytest.approx(8 * 2 * 25.0)
+    cost = theory["cost_of_privacy"]
+    assert cost["available"]
+    assert cost["indicative"]
+    assert cost["first_order"] == pytest.approx(0.0)
+    noise_only = simulated(ALL[0], secret, towns, public).dossier.theory["distance"]
+    assert noise_only["expected_l1"] == pytest.approx(10.0)
+    with_prior = PPSM(alpha=5.0, prior=PublicPrior.of([50.0, 60.0], 5.0, source="last year's mean"))
+    assert simulated(with_prior, secret, towns, public).dossier.theory["distance"]["expected_l2"] is None
+
+
+def test_realised_bounds_are_for_the_owner(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    held = 0
+    for seed in range(10):
+        release = simulated(PPSM(alpha=5.0), secret, towns, public, seed)
+        hidden = owner_figures(secret, release)
+        with pytest.raises(SecretExposureError):
+            pickle.dumps(hidden)
+        with pytest.raises(TypeError):
+            json.dumps(hidden)
+        figures = hidden.reveal()
+        if figures.truth_in_bands:
+            held += 1
+            assert figures.l2_bound is not None
+            assert figures.l2_released <= figures.l2_bound * (1 + 1e-9)
+        assert figures.l1_noisy == pytest.approx(np.abs(release.noisy.values - TRUTH).sum())
+    assert held >= 3
+
+
+def test_a_public_prior_brings_the_release_closer(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    prior = PublicPrior.of([50.0, 60.0], 3.0, source="last year's mean")
+    plain, helped = 0.0, 0.0
+    for seed in range(12):
+        for mechanism, with_prior in ((PPSM(alpha=20.0), False), (PPSM(alpha=20.0, prior=prior), True)):
+            release = simulated(mechanism, secret, towns, public, seed)
+            distance = owner_figures(secret, release).reveal().l1_released
+            plain, helped = (plain, helped + distance) if with_prior else (plain + distance, helped)
+    assert helped < 0.6 * plain
+
+
+def test_a_prior_comes_from_released_data(secret: Sensitive) -> None:
+    noise = LaplaceMechanism(alpha=0.1)
+    history = [noise.simulate(secret, seed=seed) for seed in range(30)]
+    prior = PublicPrior.from_releases(history)
+    assert prior.mean == pytest.approx(TRUTH, abs=0.2)
+    assert (prior.spread < 1.0).all()
+    with pytest.raises(SecretExposureError, match="secret data"):
+        PublicPrior.of(secret, 1.0, source="the data")  # type: ignore[arg-type]
+    with pytest.raises(SecretExposureError):
+        PublicPrior.from_releases([secret, secret])  # type: ignore[list-item]
+
+
+class Wrong:
+    """A predictor that returns what it is told to."""
+
+    name = "wrong"
+    publication = None
+
+    def __init__(self, prices: Any, outcome: Any) -> None:
+        self.prices, self.outcome = prices, outcome
+
+    def predict_prices(self, noisy: Released, coordination: Coordination) -> Any:
+        return self.prices
+
+    def predict_outcome(self, noisy: Released, decision: Decision, coordination: Coordination) -> Any:
+        return self.outcome
+
+
+GOOD = [1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("prices", "outcome", "message"),
+    [
+        ([1.0], (1.0, GOOD), r"returned prices of shape \(1,\), expected \(3,\)"),
+        ([1.0, np.nan, 0.0], (1.0, GOOD), "of 'east' is nan"),
+        (["a", "b", "c"], (1.0, GOOD), "must be numbers"),
+        (GOOD, (np.nan, GOOD), "returned the value nan"),
+        (GOOD, (100.0, [1.0, 1.0]), r"shape \(2,\)"),
+        (GOOD, 100.0, "expected the pair"),
+    ],
+)
+def test_a_wrong_prediction_is_one_sentence(
+    prices: Any, outcome: Any, message: str, secret: Sensitive, towns: GameCoordination
+) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        PPSM(alpha=5.0).simulate(secret, towns, Wrong(prices, outcome), seed=1)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_parameters_are_one_sentence(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    with pytest.raises(InputError, match="eta_p is -1"):
+        PPSM_p(alpha=1.0, eta_p=-1.0)
+    with pytest.raises(InputError, match="eta_d is nan"):
+        PPSM(alpha=1.0, eta_d=float("nan"))
+    with pytest.raises(InputError, match="norm is 'l3'"):
+        PPSM(alpha=1.0, norm="l3")  # type: ignore[arg-type]
+    noisy = LaplaceMechanism(alpha=1.0).simulate(secret, seed=1)
+    with pytest.raises(InputError, match="made for alpha = 1"):
+        PPSM(alpha=5.0).process(noisy, towns, public)
+
+
+def test_impossible_predictions_widen_the_bands(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    """Nobody pays 9 in the west: the bands open until something fits, and the dossier says how far."""
+    wrong = Wrong(GOOD, (100.0, [9.0, 1.0, 0.0]))
+    quick = PPSM(alpha=5.0, limits=SearchLimits(seconds=3.0))
+    release = quick.simulate(secret, towns, wrong, seed=1)
+    assert release.fidelity is not None
+    assert release.fidelity.widening > 10
+    widening = release.dossier.steps[-1]["output"]["widening"]
+    assert widening == pytest.approx(release.fidelity.widening)
+    assert "widened" in release.dossier.theory["distance"]["premise"]
+
+
+def test_names_of_mechanisms() -> None:
+    assert list(MECHANISMS) == ["laplace", "ppsm-p", "ppsm"]
+    assert replace(ALL[2], alpha=1.0).name == "ppsm"
