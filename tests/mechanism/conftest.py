@@ -7,6 +7,7 @@ true demand (50, 60) one unit of line brings it down to 1: cheap supply of 120 t
 from pathlib import Path
 
 import linopy
+import numpy as np
 import pytest
 
 from ppsm import Follower, Ledger, Sensitive, StackelbergGame
@@ -54,4 +55,4 @@ def ledger(tmp_path: Path) -> Ledger:
 
 @pytest.fixture
 def public(towns: GameCoordination) -> PublicOutcome:
-    return PublicOutcome(simulated_publication(towns.figures(TRUTH), dataset=DATASET), seed=1)
+    return PublicOutcome(simulated_publication(towns.figures(np.array(TRUTH)), dataset=DATASET), seed=1)

@@ -1,5 +1,7 @@
 """The coordination of small games: decisions with prices fixed, and three trades through one interface."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from ppsm.privacy import simulated_publication
 
 from .conftest import TRUTH
 
-GAMES = {
+GAMES: dict[str, tuple[Callable[[], StackelbergGame], str]] = {
     "water": (water_game, "ML/day"),
     "permits": (permit_game, "kt"),
     "freight": (freight_game, "containers"),
@@ -34,6 +36,7 @@ def test_clearing_is_the_game_itself(towns: GameCoordination) -> None:
     # 61.99 in the east, 55 + 10 of line: all of it cheap
     assert outcome.leader_cost == pytest.approx(15.0)
     assert outcome.values["follower"] == pytest.approx(sum(TRUTH))
+    assert outcome.prices is not None
     prices = towns.entry_prices(outcome.prices)
     assert prices[1] <= 2.5 + 1e-9
 
