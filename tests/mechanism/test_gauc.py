@@ -1,0 +1,125 @@
+"""The mechanism over gas-aware unit commitment, on the two-node case."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ppsm import InputError, Sensitive, load_case
+from ppsm.cases import Case
+from ppsm.mechanism import PPSM, GaucCoordination, Laplace, ModelBased, PPSM_p, PublicOutcome
+from ppsm.mechanism.gauc import check_stress
+from ppsm.mechanism.owner_side import cost_errors
+from ppsm.privacy import simulated_publication
+
+GAS_STRESS = 0.0
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return load_case("two_node")
+
+
+@pytest.fixture(scope="module")
+def game(case: Case) -> GaucCoordination:
+    return GaucCoordination(case, case.power_stress[0], gap=1e-5, time_limit=10.0)
+
+
+@pytest.fixture(scope="module")
+def secret(case: Case, game: GaucCoordination) -> Sensitive:
+    demand = case.demand_mwh(GAS_STRESS)
+    return Sensitive(demand, dataset="two-node", unit=game.unit, labels=game.entry_names)
+
+
+@pytest.fixture(scope="module")
+def public(case: Case, game: GaucCoordination) -> PublicOutcome:
+    figures = game.figures(case.demand_mwh(GAS_STRESS))
+    return PublicOutcome(simulated_publication(figures, dataset="two-node"), seed=2)
+
+
+def test_clearing_is_gas_aware_unit_commitment(case: Case, game: GaucCoordination) -> None:
+    outcome = game.clear(case.demand_mwh(GAS_STRESS))
+    assert outcome.leader_cost == pytest.approx(15700.0)
+    assert outcome.prices is not None
+    assert outcome.prices.round(6).tolist() == [20.0, 20.0]
+    assert set(outcome.values) == {"electricity", "gas"}
+
+
+def test_a_decision_follows_the_predicted_prices(case: Case, game: GaucCoordination) -> None:
+    demand = case.demand_mwh(GAS_STRESS)
+    unaware = game.decide(demand, None)
+    cheap = game.decide(demand, np.full(len(game.price_names), 1e-3))
+    dear = game.decide(demand, np.full(len(game.price_names), 1e3))
+    assert cheap.felt.tolist() == pytest.approx(unaware.felt.tolist())
+    # no bid covers 1000 $/MWh: gas plants stand still, or the note says why they may not
+    assert dear.felt.sum() < cheap.felt.sum() or dear.note
+    assert dear.cost >= cheap.cost
+
+
+def test_decisions_do_not_depend_on_what_was_cleared_before(case: Case, game: GaucCoordination) -> None:
+    prices = np.full(len(game.price_names), 20.0)
+    demand = case.demand_mwh(GAS_STRESS)
+    before = GaucCoordination(case, case.power_stress[0]).decide(demand, prices)
+    busy = GaucCoordination(case, case.power_stress[0], time_limit=2.0)
+    for factor in (0.5, 0.9, 1.05):
+        busy.clear(factor * demand)
+    assert busy.decide(demand, prices).felt.tolist() == before.felt.tolist()
+    solved = busy.decisions_solved
+    busy.decide(demand, prices)
+    assert busy.decisions_solved == solved
+
+
+def test_separate_games_share_no_solver(game: GaucCoordination) -> None:
+    other = game.separate()
+    assert other.solver is not game.solver
+    assert other.solver.memory is not game.solver.memory
+    assert other.followers.gas is not game.followers.gas
+
+
+def test_ppsm_keeps_the_market_going_where_noise_breaks_it(
+    case: Case, game: GaucCoordination, secret: Sensitive, public: PublicOutcome
+) -> None:
+    original = game.clear(case.demand_mwh(GAS_STRESS))
+    broken = 0
+    for seed in range(8):
+        plain = Laplace(alpha=1500.0).simulate(secret, game, seed=seed)
+        broken += not game.clear(plain.released.values).feasible
+        for mechanism in (PPSM_p(alpha=1500.0), PPSM(alpha=1500.0)):
+            release = mechanism.process(plain.noisy, game, public)
+            errors = cost_errors(original, game.clear(release.released.values))
+            assert errors is not None
+            assert abs(errors["leader"]) < 0.2
+            assert abs(errors["gas"]) < 0.11
+    assert broken >= 1
+
+
+def test_the_model_alone_makes_a_noisy_demand_servable(game: GaucCoordination, secret: Sensitive) -> None:
+    release = PPSM(alpha=1500.0).simulate(secret, game, ModelBased(), seed=3)
+    assert release.noisy.values[0] < -1000.0
+    assert release.released.values[0] >= 0.0
+    assert game.clear(release.released.values).feasible
+
+
+def test_cost_of_privacy_is_an_indication_with_bids_fixed(
+    case: Case, game: GaucCoordination, public: PublicOutcome
+) -> None:
+    prices = public.publication.figures.prices
+    decision = game.decide(case.demand_mwh(GAS_STRESS), prices)
+    entries = len(game.entry_names)
+    narrow = game.cost_of_privacy(decision, prices, np.full(entries, 1e-6))
+    assert not isinstance(narrow, str)
+    assert narrow.indicative
+    assert narrow.first_order == 0.0
+    wide = game.cost_of_privacy(decision, prices, np.full(entries, 1e6))
+    assert not isinstance(wide, str)
+    assert (
+        wide.highest == math.inf
+        or not np.isfinite(game.followers.levels.caps_at(decision.detail.levels)).any()
+    )
+
+
+def test_a_stress_outside_the_calibrated_range_is_refused(case: Case) -> None:
+    with pytest.raises(InputError, match="the power stress is 7; expected a number from"):
+        check_stress(case, 7.0, None)
+    with pytest.raises(InputError, match=r"the gas stress is -0\.9"):
+        check_stress(case, case.power_stress[0], -0.9)

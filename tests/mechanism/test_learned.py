@@ -1,0 +1,138 @@
+"""Learned predictors: errors that are measured, models that are numbers, histories that are public."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ppsm import InputError, SecretExposureError, Sensitive
+from ppsm.errors import FileFormatError
+from ppsm.mechanism import PPSM, GameCoordination, History, Learned, PublicOutcome, simulate_history
+from ppsm.privacy import LaplaceMechanism, simulated_publication
+
+from .conftest import DATASET, TRUTH
+
+
+@pytest.fixture(scope="module")
+def history(towns: GameCoordination) -> History:
+    return simulate_history(towns, [48.0, 58.0], alpha=0.5, days=40, stress=(0.0, 0.1), spread=0.02, seed=7)
+
+
+@pytest.fixture(scope="module")
+def learned(history: History) -> Learned:
+    return Learned.train(history)
+
+
+def test_a_history_can_be_simulated_again(towns: GameCoordination, history: History) -> None:
+    again = simulate_history(towns, [48.0, 58.0], alpha=0.5, days=40, stress=(0.0, 0.1), spread=0.02, seed=7)
+    assert np.array_equal(again.features, history.features)
+    assert np.array_equal(again.targets, history.targets)
+    assert history.features.shape == (40, 2)
+    assert history.targets.shape == (40, 4)
+
+
+def test_errors_are_those_of_days_left_out(learned: Learned) -> None:
+    errors = learned.cross_validation
+    # the value is the sum of two demands, seen through noise of 0.5: about 1 % of 110
+    assert 0.1 < errors["value_error_percent"] < 3.0
+    assert errors["days"] == 40
+
+
+def test_a_regressor_that_knows_nothing_has_large_errors(history: History, learned: Learned) -> None:
+    from sklearn.dummy import DummyRegressor
+
+    dummy = Learned.train(history, DummyRegressor())
+    assert (
+        dummy.cross_validation["value_error_percent"] > 1.5 * learned.cross_validation["value_error_percent"]
+    )
+
+
+def test_ppsm_with_learned_models_can_be_cleared(
+    towns: GameCoordination, secret: Sensitive, learned: Learned
+) -> None:
+    for seed in range(5):
+        release = PPSM(alpha=0.5).simulate(secret, towns, learned, seed=seed)
+        assert towns.clear(release.released.values).feasible
+        described = release.dossier.predictor
+        assert described is not None
+        assert described["cross_validation"] == learned.cross_validation
+
+
+def test_a_model_survives_its_file(
+    towns: GameCoordination, secret: Sensitive, learned: Learned, tmp_path: Path
+) -> None:
+    learned.save(tmp_path / "model.json")
+    again = Learned.load(tmp_path / "model.json")
+    noisy = LaplaceMechanism(alpha=0.5).simulate(secret, seed=3)
+    said, repeated = (each.predict_prices(noisy, towns) for each in (learned, again))
+    assert repeated == pytest.approx(said, rel=1e-6, abs=1e-6)
+    assert again.cross_validation == learned.cross_validation
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "pickle"}, "not a model of format"),
+        ({"matrix": [[1.0]]}, "holds a matrix of shape"),
+        ({"offset": [1.0, None, 0.0, 0.0]}, "not a model that ppsm wrote|offset of entry"),
+        ({"matrix": "numpy.load"}, "not a model that ppsm wrote|must be numbers"),
+        ({"entry_names": 3}, "not a model that ppsm wrote"),
+    ],
+)
+def test_strange_models_are_refused(
+    change: dict[str, Any], message: str, learned: Learned, tmp_path: Path
+) -> None:
+    learned.save(tmp_path / "model.json")
+    content = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "bad.json").write_text(json.dumps({**content, **change}))
+    with pytest.raises(InputError, match=message):
+        Learned.load(tmp_path / "bad.json")
+    (tmp_path / "bad.json").write_bytes(b"\x80\x04\x95 a pickle")
+    with pytest.raises(FileFormatError):
+        Learned.load(tmp_path / "bad.json")
+    with pytest.raises(InputError, match="cannot be read"):
+        Learned.load(tmp_path / "missing.json")
+
+
+def test_only_affine_models_are_saved(history: History, tmp_path: Path) -> None:
+    from sklearn.neighbors import KNeighborsRegressor
+
+    model = Learned.train(history, KNeighborsRegressor(3))
+    with pytest.raises(InputError, match="KNeighborsRegressor is not an affine map"):
+        model.save(tmp_path / "model.json")
+
+
+class Broken:
+    """A regressor that forgets the prices."""
+
+    def fit(self, x: Any, y: Any) -> None:
+        pass
+
+    def predict(self, x: Any) -> Any:
+        return np.full((len(x), 1), np.nan)
+
+
+def test_bad_histories_and_regressors_are_one_sentence(
+    history: History, towns: GameCoordination, secret: Sensitive, learned: Learned
+) -> None:
+    with pytest.raises(InputError, match=r"returned shape \(8, 1\)"):
+        Learned.train(history, Broken())
+    with pytest.raises(InputError, match="expected an object with fit and predict"):
+        Learned.train(history, 3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="at least 10"):
+        History(history.released[:3], history.figures[:3])
+    with pytest.raises(SecretExposureError, match="history are still secret"):
+        History((secret,) * 10, history.figures[:10])  # type: ignore[arg-type]
+    other = Sensitive([1.0, 2.0], dataset="x", unit="MWh", labels=("a", "b"))
+    with pytest.raises(InputError, match="train one for this market"):
+        learned.predict_prices(LaplaceMechanism(alpha=1.0).simulate(other, seed=1), towns)
+
+
+def test_history_from_publications(towns: GameCoordination, secret: Sensitive) -> None:
+    publication = simulated_publication(towns.figures(np.array(TRUTH)), dataset=DATASET)
+    noise = LaplaceMechanism(alpha=1.0)
+    days = [(noise.simulate(secret, seed=seed), publication) for seed in range(12)]
+    assert History.of(days).features.shape == (12, 2)
+    assert PublicOutcome(publication, seed=0).name == "public"
