@@ -7,8 +7,8 @@ import pytest
 
 from ppsm import InputError, Sensitive, load_case
 from ppsm.cases import Case
+from ppsm.cases.stress import check_stress
 from ppsm.mechanism import PPSM, GaucCoordination, Laplace, ModelBased, PPSM_p, PublicOutcome
-from ppsm.mechanism.gauc import check_stress
 from ppsm.mechanism.owner_side import cost_errors
 from ppsm.privacy import simulated_publication
 

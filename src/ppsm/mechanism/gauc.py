@@ -191,16 +191,3 @@ def outcome_of(solution: GaucSolution) -> Outcome:
         prices=solution.gas_prices_usd_per_mwh,
         solved=solution.solved,
     )
-
-
-def check_stress(case: Case, power_stress: float, gas_stress: float | None) -> None:
-    """Refuse a stress outside the range in which the case was calibrated."""
-    for what, stress, grid in (
-        ("power", power_stress, case.power_stress),
-        ("gas", gas_stress, case.gas_stress),
-    ):
-        if stress is not None and not min(grid) <= stress <= max(grid):
-            raise InputError(
-                f"the {what} stress is {stress:g}; expected a number from {min(grid):g} to {max(grid):g}, "
-                f"the range in which the case '{case.name}' was calibrated."
-            )

@@ -17,12 +17,13 @@ import numpy as np
 
 from ppsm.arrays import FloatArray
 from ppsm.cases.schema import Case
+from ppsm.cases.stress import check_stress
 from ppsm.errors import InputError
 from ppsm.fidelity.branching import SearchLimits
 from ppsm.markets.gauc import GasAwareCommitment
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.game import published
-from ppsm.mechanism.gauc import GaucCoordination, check_stress
+from ppsm.mechanism.gauc import GaucCoordination
 from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, Laplace, PPSM_p, Release
 from ppsm.mechanism.owner_side import cost_errors, distances
 from ppsm.mechanism.predictors import Predictor, PublicOutcome

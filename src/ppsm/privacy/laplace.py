@@ -93,6 +93,14 @@ class LaplaceMechanism:
         values = apply_sealed(secret, noise.add_to)
         return Released(values=values, labels=secret.labels, record=receipt.record, receipt=receipt)
 
+    def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
+        """Refuse what :meth:`release` would refuse for its cost, and charge nothing; for work done before."""
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
+        balance = ledger.balance(secret.dataset)
+        balance.charge(balance.price(self._draft(secret, "a check that nothing is charged for", seed=None)))
+
     def simulate(self, secret: Sensitive, *, seed: int, purpose: str = "simulation") -> Released:
         """Add reproducible noise for research; the result is stamped ``private=False``.
 

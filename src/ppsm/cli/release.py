@@ -1,0 +1,253 @@
+"""``ppsm release``: turn a secret gas demand into a private, faithful release, and see what it does."""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ppsm.cases import Case, load_case, read_demand
+from ppsm.cases.stress import check_stress
+from ppsm.cli.app import app, interruptible
+from ppsm.cli.output import writable_directory
+from ppsm.cli.units import fraction
+from ppsm.errors import InputError
+from ppsm.privacy import Ledger, Sensitive
+
+if TYPE_CHECKING:
+    from ppsm.mechanism import GaucCoordination, Laplace, Outcome, Predictor, Release
+
+LEDGER = "ledger.db"
+_PURPOSE = "coordination of gas and power markets"
+
+
+class MechanismName(StrEnum):
+    """What is done after the noise."""
+
+    LAPLACE = "laplace"
+    PPSM_P = "ppsm-p"
+    PPSM = "ppsm"
+
+
+class PredictorName(StrEnum):
+    """Where steps 2a and 3a have their predictions from."""
+
+    PUBLIC = "public"
+    LEARNED = "learned"
+    MODEL = "model"
+
+
+@app.command()
+def release(
+    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.48 is +48 %.")],
+    alpha: Annotated[float, typer.Option(help="The distance within which one entry is hidden, in MWh.")],
+    out: Annotated[Path, typer.Option(help="Directory for released.csv and dossier.json.")],
+    gas_stress: Annotated[
+        float | None, typer.Option(help="Relative increase of the case's gas demands.")
+    ] = None,
+    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
+    epsilon: Annotated[float, typer.Option(help="The privacy loss allowed.")] = 1.0,
+    eta_p: Annotated[str, typer.Option(help="Half-width of the value band, such as 0.1%.")] = "0.1%",
+    eta_d: Annotated[str, typer.Option(help="Half-width of the price bands, such as 0.1%.")] = "0.1%",
+    mechanism: Annotated[MechanismName, typer.Option(help="The mechanism.")] = MechanismName.PPSM,
+    predictor: Annotated[
+        PredictorName,
+        typer.Option(
+            help="'public' publishes cost and prices of the market cleared with the true demand, and notes "
+            "that in the ledger; 'learned' trains on a simulated public history; 'model' needs neither."
+        ),
+    ] = PredictorName.PUBLIC,
+    demand: Annotated[
+        Path | None, typer.Option(help="The secret demand: a CSV file node,demand_mwh instead of a stress.")
+    ] = None,
+    prior: Annotated[
+        Path | None, typer.Option(help="Public knowledge: a CSV file node,mean_mwh,spread_mwh.")
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="The privacy ledger; by default one in --out whose budget covers one release."),
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="The data set that the ledger charges.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Learned model: read if it exists, else trained and written.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Reproducible noise for research; the result is NOT private.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each clearing of the markets.")] = 300.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+) -> None:
+    """Release a gas demand: step 1 adds noise, steps 2a to 3b repair it, the markets are cleared with it.
+
+    Exit codes: 0 released; 2 unusable input; 4 refused (budget, ledger).
+    """
+    loaded = load_case(case)
+    check_stress(loaded, power_stress, gas_stress)
+    widths = fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d")
+    name = dataset or f"gas-demand/{loaded.name}"
+    secret = _secret(loaded, demand, gas_stress, name)
+    directory = writable_directory(out)
+    # What can be refused was refused; the markets need linopy, which takes a while to load.
+    from ppsm.mechanism import GaucCoordination
+    from ppsm.mechanism.files import write_release
+
+    chosen = _mechanism(loaded, mechanism, alpha, epsilon, widths, prior)
+    book = None if seed is not None else _ledger(ledger, directory, name, chosen)
+    if book is not None:
+        chosen.noise.check_budget(secret, book)
+    console = Console(stderr=True)
+    with interruptible(), console.status("building the markets") as spinner:
+        game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
+        spinner.update("predictions")
+        models = _predictor(predictor, mechanism, loaded, game, secret, book, alpha, epsilon, seed, model)
+        spinner.update("releasing")
+        if book is None:
+            released = chosen.simulate(secret, game, models, seed=seed or 0, purpose=_PURPOSE)
+        else:
+            released = chosen.release(secret, game, models, ledger=book, purpose=_PURPOSE)
+        write_release(directory, loaded, released.dossier)
+        spinner.update("clearing the markets with the release (it is written already)")
+        outcome = game.clear(released.released.values)
+        write_release(directory, loaded, released.dossier.with_evaluation(outcome))
+    _report(directory, released, outcome, secret, as_json=as_json)
+
+
+def _mechanism(
+    case: Case,
+    name: MechanismName,
+    alpha: float,
+    epsilon: float,
+    widths: tuple[float, float],
+    prior: Path | None,
+) -> "Laplace":
+    from ppsm.mechanism import PPSM, Laplace, PPSM_p
+    from ppsm.mechanism.files import read_prior
+
+    known = None if prior is None else read_prior(prior, case)
+    if name is MechanismName.LAPLACE:
+        if known is not None:
+            raise InputError(
+                "a prior was given to the mechanism 'laplace', which repairs nothing: leave it out."
+            )
+        return Laplace(alpha=alpha, epsilon=epsilon)
+    if name is MechanismName.PPSM_P:
+        return PPSM_p(alpha=alpha, epsilon=epsilon, eta_p=widths[0], prior=known)
+    return PPSM(alpha=alpha, epsilon=epsilon, eta_p=widths[0], eta_d=widths[1], prior=known)
+
+
+def _secret(case: Case, demand: Path | None, gas_stress: float | None, dataset: str) -> Sensitive:
+    if demand is not None and gas_stress is None:
+        vector = read_demand(demand, case)
+    elif gas_stress is not None and demand is None:
+        vector = case.demand_mwh(gas_stress)
+    else:
+        given = "neither" if demand is None else "both"
+        raise InputError(
+            f"{given} of --gas-stress and --demand was given: say where the demand is from with one of them."
+        )
+    return Sensitive(vector, dataset=dataset, unit="MWh", labels=case.delivery_ids)
+
+
+def _ledger(path: Path | None, directory: Path, dataset: str, mechanism: "Laplace") -> Ledger:
+    """The ledger to charge; a new one in the output directory covers exactly one such release."""
+    if path is not None:
+        return Ledger(path)
+    own = directory / LEDGER
+    if own.exists():
+        return Ledger(own)
+    book = Ledger.create(own)
+    book.grant(dataset, epsilon=mechanism.epsilon, alpha=mechanism.alpha, unit="MWh")
+    return book
+
+
+def _predictor(
+    name: PredictorName,
+    mechanism: MechanismName,
+    case: Case,
+    game: "GaucCoordination",
+    secret: Sensitive,
+    ledger: Ledger | None,
+    alpha: float,
+    epsilon: float,
+    seed: int | None,
+    model: Path | None,
+) -> "Predictor | None":
+    from ppsm.mechanism import Learned, ModelBased, PublicOutcome, simulate_history
+    from ppsm.mechanism.instance import seed_of
+    from ppsm.privacy import for_owner_only, publish_outcome, simulated_publication
+
+    if mechanism is MechanismName.LAPLACE:
+        return None
+    if name is PredictorName.MODEL:
+        return ModelBased()
+    if name is PredictorName.LEARNED:
+        if model is not None and model.exists():
+            return Learned.load(model)
+        stress = min(case.gas_stress), max(case.gas_stress)
+        history = simulate_history(game, case.demand_mwh(0.0), alpha=alpha, epsilon=epsilon, stress=stress)
+        learned = Learned.train(history)
+        if model is not None:
+            learned.save(model)
+        return learned
+    if ledger is None:
+        # A simulation: its noise can be subtracted anyway, so the markets may share their solvers.
+        figures = for_owner_only(secret, game.figures).reveal()
+        return PublicOutcome(simulated_publication(figures, dataset=secret.dataset), seed=seed or 0)
+    separate = game.separate()
+    publication = publish_outcome(secret, separate.figures, ledger=ledger, purpose="market report of the day")
+    # The noise on the leader's prices protects nothing, so its seed may be known.
+    return PublicOutcome(publication, seed=seed_of("prices", publication.time))
+
+
+def _summary(directory: Path, release: "Release", outcome: "Outcome") -> dict[str, Any]:
+    from ppsm.mechanism.files import DOSSIER, RELEASED
+
+    fidelity = release.fidelity
+    return {
+        "released": str(directory / RELEASED),
+        "dossier": str(directory / DOSSIER),
+        "private": release.released.private,
+        "statement": release.dossier.statement,
+        "mechanism": release.dossier.mechanism["name"],
+        "widening": None if fidelity is None else fidelity.widening,
+        "fidelity_status": None if fidelity is None else fidelity.status.value,
+        "theory": release.dossier.theory,
+        "feasible": outcome.feasible,
+        "status": outcome.status.value,
+        "objective_uc": outcome.leader_cost,
+        "objective_em": outcome.values.get("electricity"),
+        "objective_gm": outcome.values.get("gas"),
+        "bound": outcome.leader_bound,
+        "gap": outcome.gap,
+    }
+
+
+def _report(
+    directory: Path, release: "Release", outcome: "Outcome", secret: Sensitive, *, as_json: bool
+) -> None:
+    summary = _summary(directory, release, outcome)
+    if as_json:
+        sys.stdout.write(json.dumps(summary, indent=2, allow_nan=False) + "\n")
+        return
+    from ppsm.mechanism.owner_side import owner_figures
+
+    console = Console()
+    table = Table(title=f"Release by {summary['mechanism']}", show_header=False)
+    for name in ("released", "dossier", "private", "widening", "status"):
+        table.add_row(name, str(summary[name]))
+    for name in ("objective_uc", "objective_em", "objective_gm", "gap"):
+        if summary[name] is not None:
+            table.add_row(name, f"{summary[name]:,.6g}" if name == "gap" else f"{summary[name]:,.0f} $")
+    console.print(table)
+    console.print(summary["statement"], highlight=False)
+    figures = owner_figures(secret, release).reveal()
+    mine = Table(title="For the owner only: do not pass on", show_header=False)
+    mine.add_row("distance of the noisy demand, L1", f"{figures.l1_noisy:,.0f} MWh")
+    mine.add_row("distance of the release, L1", f"{figures.l1_released:,.0f} MWh")
+    if figures.truth_in_bands is not None:
+        mine.add_row("true demand within the bands", "yes" if figures.truth_in_bands else "no")
+    console.print(mine)

@@ -1,0 +1,118 @@
+"""``ppsm tradeoff``: privacy against cost error and distance, with all mechanisms, to help choose alpha."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from ppsm.cases import load_case
+from ppsm.cases.stress import check_stress
+from ppsm.cli.app import EXIT_INTERRUPTED, app
+from ppsm.cli.output import writable_directory
+from ppsm.cli.units import fraction, numbers
+from ppsm.errors import InputError
+
+if TYPE_CHECKING:
+    from ppsm.mechanism.tradeoff import Record, TradeoffRow
+
+
+@app.command()
+def tradeoff(
+    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.48 is +48 %.")],
+    gas_stress: Annotated[float, typer.Option(help="Relative increase of the case's gas demands.")],
+    out: Annotated[Path, typer.Option(help="Directory for the records, the table and the picture.")],
+    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
+    alphas: Annotated[str, typer.Option(help="Distances to compare, in MWh.")] = "10,100,1000",
+    repetitions: Annotated[int, typer.Option(help="Draws of the noise.")] = 5,
+    eta_p: Annotated[str, typer.Option(help="Half-width of the value band.")] = "0.1%",
+    eta_d: Annotated[str, typer.Option(help="Half-width of the price bands.")] = "0.1%",
+    cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """Compare the mechanisms over several alphas with seeded noise on the case's public demand.
+
+    Writes records.jsonl, tradeoff.csv and tradeoff.svg. Ctrl-C leaves what was done so far, complete; the
+    same command goes on from there. Exit codes: 0 done; 2 unusable input; 130 interrupted.
+    """
+    loaded = load_case(case)
+    check_stress(loaded, power_stress, gas_stress)
+    if repetitions < 1:
+        raise InputError(f"{repetitions} repetitions were asked for; expected at least 1.")
+    distances, widths = numbers(alphas, "alphas"), (fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d"))
+    directory = writable_directory(out)
+    # What can be refused was refused; the markets need linopy, which takes a while to load.
+    from ppsm.mechanism.instance import Workspace
+    from ppsm.mechanism.tradeoff import RECORDS, grid, read_records, run_grid
+
+    instances = grid(
+        power_stress=power_stress,
+        gas_stress=gas_stress,
+        alphas=distances,
+        repetitions=repetitions,
+        eta_p=widths[0],
+        eta_d=widths[1],
+    )
+    file = directory / RECORDS
+    read_records(file)  # a foreign file is refused before any work
+    seen: list[Record] = []
+    interrupted = False
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("building the markets", total=len(instances))
+
+        def advance(record: "Record") -> None:
+            seen.append(record)
+            text = f"{record['mechanism']}, alpha {record['alpha']:g}: {record['status']}"
+            bar.update(task, advance=1, description=text)
+
+        try:
+            run_grid(Workspace(loaded, cache), instances, file, advance)
+        except KeyboardInterrupt:
+            interrupted = True
+    _finish(directory, seen, as_json=as_json)
+    if interrupted:
+        sys.stderr.write(
+            f"interrupted after {len(seen)} of {len(instances)} runs, which are kept in {file}: run the same "
+            "command again to go on.\n"
+        )
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _finish(directory: Path, records: "list[Record]", *, as_json: bool) -> None:
+    from ppsm.mechanism.tradeoff import FIGURE, TABLE, draw, summarise, write_table
+
+    rows = summarise(records)
+    write_table(rows, directory / TABLE)
+    draw(rows, directory / FIGURE)
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(row) for row in rows], indent=2, allow_nan=False) + "\n")
+        return
+    _print(rows)
+    Console().print(f"Table: {directory / TABLE}   picture: {directory / FIGURE}", highlight=False)
+
+
+def _print(rows: "list[TradeoffRow]") -> None:
+    table = Table("alpha MWh", "mechanism", title="Privacy against fidelity (seeded noise, not private)")
+    for heading in ("feasible %", "L1 MWh", "leader %", "electricity %", "gas %", "largest gap %"):
+        table.add_column(heading, justify="right")
+
+    def text(value: float | None, digits: int = 4) -> str:
+        return "-" if value is None else f"{value:,.{digits}f}"
+
+    for row in rows:
+        table.add_row(
+            f"{row.alpha_mwh:g}",
+            row.mechanism,
+            text(row.feasible_percent, 0),
+            text(row.l1_distance_mwh, 0),
+            text(row.leader_error_percent),
+            text(row.electricity_error_percent),
+            text(row.gas_error_percent),
+            text(row.gap_percent),
+        )
+    Console().print(table)

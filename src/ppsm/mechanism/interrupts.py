@@ -1,0 +1,43 @@
+"""Ctrl-C in a row of runs. The solvers keep their incumbent on Ctrl-C and return, so a loop would go on.
+
+Worse, it would keep a record of a search that was cut short. :func:`watched` remembers that the key was
+pressed; :meth:`Watch.check` after each run raises what the solvers swallowed.
+"""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Watch:
+    """Whether Ctrl-C was pressed."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if it was."""
+        if self.pressed:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    """Watch for Ctrl-C; outside of the main thread, where Python sends none, nothing is watched."""
+    watch = Watch()
+    if threading.current_thread() is not threading.main_thread():
+        yield watch
+        return
+
+    def pressed(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        watch.pressed = True
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, pressed)
+    try:
+        yield watch
+    finally:
+        signal.signal(signal.SIGINT, before)

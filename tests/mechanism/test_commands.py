@@ -1,0 +1,166 @@
+"""``ppsm release`` and ``ppsm tradeoff`` from the outside."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from ppsm import Ledger, Released, load_case
+from ppsm.cases import read_demand
+from ppsm.cli import app
+from ppsm.cli.units import fraction, numbers
+from ppsm.errors import InputError, LedgerError
+from ppsm.mechanism import Dossier
+from ppsm.mechanism.tradeoff import read_records, summarise
+
+RELEASE = ["release", "--case", "two_node", "--power-stress", "0", "--alpha", "300"]
+TRADEOFF = ["tradeoff", "--case", "two_node", "--power-stress", "0", "--gas-stress", "0"]
+
+
+def ppsm(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-c", "from ppsm.cli import run; run()", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.1%", 0.001), ("0.001", 0.001), ("10%", 0.1), (" 1 %", 0.01), ("0", 0.0)]
+)
+def test_widths_are_understood(text: str, value: float) -> None:
+    assert fraction(text, "eta-p") == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["0.1", "1", "10", "-0.1%", "nan", "ten", "", "%"])
+def test_ambiguous_and_strange_widths_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="eta-p is"):
+        fraction(text, "eta-p")
+
+
+def test_lists_of_numbers() -> None:
+    assert numbers("10,100", "alphas") == (10.0, 100.0)
+    for text in ("", "10;100", "0,1", "inf"):
+        with pytest.raises(InputError, match="alphas is"):
+            numbers(text, "alphas")
+
+
+def test_a_private_release_of_a_file(tmp_path: Path) -> None:
+    case = load_case("two_node")
+    (tmp_path / "demand.csv").write_text("node,demand_mwh\nhomes,812.3456789\n")
+    (tmp_path / "prior.csv").write_text("node,mean_mwh,spread_mwh\nhomes,800,50\n")
+    given = ["--demand", "demand.csv", "--prior", "prior.csv", "--predictor", "model", "--out", "out"]
+    done = ppsm(*RELEASE, *given, "--time-limit", "10", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["private"]
+    dossier = Dossier.from_json((tmp_path / "out" / "dossier.json").read_text())
+    released = read_demand(tmp_path / "out" / "released.csv", case, allow_negative=True)
+    assert released == pytest.approx(dossier.released.values)
+    assert dossier.evaluation is not None
+    assert dossier.evaluation["leader_cost"] == summary["objective_uc"]
+    assert dossier.mechanism["prior"]["source"] == "the file prior.csv"
+    ledger = Ledger(tmp_path / "out" / "ledger.db")
+    assert ledger.confirm(dossier.released)
+    assert ledger.verify().ok
+    for file in (tmp_path / "out").iterdir():
+        assert b"812.3456" not in file.read_bytes()
+    # the budget of that directory covers one release
+    again = ppsm(*RELEASE, *given, cwd=tmp_path)
+    assert again.returncode == 4
+    assert again.stderr.startswith("error: The privacy budget of 'gas-demand/two_node' does not cover")
+    assert len(again.stderr.splitlines()) == 1
+
+
+def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
+    options = ["--gas-stress", "0", "--seed", "5", "--time-limit", "10", "--out", "out"]
+    done = ppsm(*RELEASE, *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "NOT PRIVATE" in done.stdout
+    assert "For the owner only" in done.stdout
+    assert not (tmp_path / "out" / "ledger.db").exists()
+    text = (tmp_path / "out" / "dossier.json").read_text()
+    assert "NOT PRIVATE" in text
+    dossier = Dossier.from_json(text)
+    assert dossier.publication is not None
+    assert not dossier.publication.recorded
+    assert isinstance(dossier.released, Released)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--gas-stress", "0", "--eta-p", "0.1"], "may mean 0.1 % or 10 %"),
+        (["--gas-stress", "9"], "the gas stress is 9; expected a number from 0 to 1"),
+        ([], "neither of --gas-stress and --demand"),
+        (["--gas-stress", "0", "--demand", "x.csv"], "both of --gas-stress and --demand"),
+        (["--gas-stress", "0", "--case", "atlantis"], "there is no case 'atlantis'"),
+        (["--gas-stress", "0", "--alpha", "-1"], "alpha is -1"),
+        (["--gas-stress", "0", "--out", "file/below"], "cannot write to 'file/below'"),
+        (["--gas-stress", "0", "--ledger", "none.db"], "none.db"),
+        (["--gas-stress", "0", "--mechanism", "laplace", "--prior", "prior.csv"], "leave it out"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("not a directory")
+    (tmp_path / "prior.csv").write_text("node,mean_mwh,spread_mwh\nhomes,800,50\n")
+    error = CliRunner().invoke(app, [*RELEASE, "--out", "out", *options]).exception
+    assert isinstance(error, InputError | LedgerError)
+    assert message in str(error)
+    assert len(str(error).splitlines()) == 1
+
+
+def test_a_tradeoff_can_be_stopped_and_continued(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from ppsm.cli import run; run()", *TRADEOFF]
+    options = ["--alphas", "100,1000", "--repetitions", "40", "--out", "out"]
+    started = subprocess.Popen([*command, *options], cwd=tmp_path, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    file = tmp_path / "out" / "records.jsonl"
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and not (file.exists() and file.read_text().count("\n") >= 7):
+        time.sleep(0.05)
+    os.kill(started.pid, signal.SIGINT)
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == 130, errors
+    assert "run the same command again to go on" in errors
+    kept = read_records(file)
+    assert 7 <= len(kept) < 240
+    assert (tmp_path / "out" / "tradeoff.csv").exists()
+    ElementTree.parse(tmp_path / "out" / "tradeoff.svg")  # noqa: S314 - our own file
+
+    options[3] = str(len(kept) // 6 + 1)
+    done = ppsm(*TRADEOFF, *options, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    records = read_records(file)
+    assert records[: len(kept)] == kept
+    rows = json.loads(done.stdout)
+    assert [(row["alpha_mwh"], row["mechanism"]) for row in rows] == [
+        (alpha, name) for alpha in (100.0, 1000.0) for name in ("laplace", "ppsm-p", "ppsm")
+    ]
+    by_name = {(row["alpha_mwh"], row["mechanism"]): row for row in rows}
+    assert by_name[1000.0, "ppsm"]["feasible_percent"] == 100.0
+    assert by_name[1000.0, "ppsm"]["gas_error_percent"] <= 0.2
+    assert by_name[1000.0, "ppsm"]["l1_distance_mwh"] < by_name[1000.0, "laplace"]["l1_distance_mwh"]
+
+
+def test_records_that_were_cut_off_are_repaired_and_foreign_ones_refused(tmp_path: Path) -> None:
+    file = tmp_path / "records.jsonl"
+    file.write_text('{"case": "x"')
+    assert read_records(file) == []
+    assert file.read_text() == ""
+    file.write_text("hello\n")
+    with pytest.raises(InputError, match="no records"):
+        read_records(file)
+    assert summarise([]) == []
