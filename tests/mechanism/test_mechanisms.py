@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppsm import InputError, Ledger, PrivacyError, Released, SecretExposureError, Sensitive
+from ppsm import InputError, Ledger, PrivacyError, Released, SecretExposureError, Sensitive, Status
 from ppsm.errors import BudgetExceededError, FileFormatError
-from ppsm.fidelity import SearchLimits
+from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits
 from ppsm.mechanism import (
     MECHANISMS,
     PPSM,
@@ -331,6 +331,28 @@ def test_impossible_predictions_widen_the_bands(
     widening = release.dossier.steps[-1]["output"]["widening"]
     assert widening == pytest.approx(release.fidelity.widening)
     assert "widened" in release.dossier.theory["distance"]["premise"]
+
+
+def test_no_time_for_the_least_widening_is_no_reason_to_fail(
+    secret: Sensitive, towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that gives up on both bands: the value band stays, the price band opens as far as needed."""
+    honest = Restorer.restore
+
+    def gives_up(self: Restorer, released: Any, bands: Bands, *rest: Any, **options: Any) -> FidelityResult:
+        result = honest(self, released, bands, *rest, **options)
+        return result if bands.prices is None else replace(result, status=Status.NO_INCUMBENT)
+
+    monkeypatch.setattr(Restorer, "restore", gives_up)
+    release = PPSM(alpha=5.0).simulate(secret, towns, Wrong(GOOD, (110.0, [0.5, 2.0, 0.0])), seed=1)
+    result = release.fidelity
+    assert result is not None
+    assert result.certificate is not None
+    assert result.certificate.faithful
+    assert result.value == pytest.approx(110.0, rel=0.00101)
+    # the price of 1 in the west is 0.5 off, a thousand times the band of 0.1 % of 0.5
+    assert result.widening == pytest.approx(1000.0, rel=1e-6)
+    assert "as wide as this vector needs" in release.dossier.steps[-1]["output"]["explanation"]
 
 
 def test_names_of_mechanisms() -> None:

@@ -5,7 +5,7 @@ Every step says what it saw and what it did (:class:`StepRecord`), for the dossi
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,13 +13,16 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.branching import SearchLimits
+from ppsm.fidelity.certificate import certify
 from ppsm.fidelity.problem import Bands, Norm
 from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.result import FidelityResult
+from ppsm.game.follower import Follower
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
 from ppsm.privacy.released import Released, require_released
+from ppsm.status import Status
 
 T = TypeVar("T")
 
@@ -133,12 +136,18 @@ def restore_fidelity(
     knowledge = None if prior is None else prior.with_noise(noisy.record.scale)
 
     def solve() -> FidelityResult:
-        restorer = Restorer(coordination.follower_at(decision))
-        bounds = coordination.public_bounds
-        found = restorer.restore(noisy, bands, bounds, norm=norm, prior=knowledge, limits=limits)
-        if not found.status.has_answer:
-            # No widening was found in time. A vector that can be served is always better than none.
-            found = restorer.restore(noisy, Bands(), bounds, norm=norm, prior=knowledge, limits=limits)
+        follower = coordination.follower_at(decision)
+        restorer = Restorer(follower)
+
+        def nearest(asked: Bands) -> FidelityResult:
+            bounds = coordination.public_bounds
+            return restorer.restore(noisy, asked, bounds, norm=norm, prior=knowledge, limits=limits)
+
+        found = nearest(bands)
+        # No widening of both bands was found in time: ask for less, and say how wide they are at the answer.
+        for less in (Bands(bands.value, bands.value_width), Bands()):
+            if not found.status.has_answer:
+                found = _with_widening(nearest(less), follower, bands)
         if not found.status.has_answer:
             raise SolverError(
                 f"the fidelity problem has no answer ({found.explanation}): give it more time with limits=..."
@@ -148,6 +157,40 @@ def restore_fidelity(
     inputs = ["noisy demand", "leader's decision", "predicted value"]
     inputs += ["predicted prices"] * (bands.prices is not None) + ["public prior"] * (prior is not None)
     return protocol.run("3b", FOLLOWER, (*inputs, "public bounds"), solve, fidelity_figures)
+
+
+def _with_widening(found: FidelityResult, follower: Follower, bands: Bands) -> FidelityResult:
+    """A vector that was found with fewer bands, with the widening at which it satisfies all of them."""
+    if not found.status.has_answer or found.claim is None:
+        return found
+    there = follower.solve(found.parameter)
+    factors = [1.0]
+    if bands.value is not None:
+        factors.append(abs(there.value - bands.value) / max(bands.value_width, 1e-9 * abs(bands.value)))
+    if bands.prices is not None and bands.price_width is not None:
+        off = np.abs(follower.parameter_map.T @ there.prices - bands.prices)
+        factors.append(float((off / np.maximum(bands.price_width, 1e-9 * np.abs(bands.prices))).max()))
+    # A hair more, so that rounding does not fail the certificate.
+    factor = max(factors) * (1.0 + 1e-9)
+    wide = bands.widened(factor)
+    claim = replace(
+        found.claim,
+        value=wide.value,
+        value_width=wide.value_width,
+        prices=wide.prices,
+        price_width=wide.price_width,
+    )
+    return replace(
+        found,
+        status=Status.INCUMBENT,
+        bound=0.0,
+        gap=1.0,
+        widening=factor,
+        widening_bound=1.0,
+        claim=claim,
+        certificate=certify(claim),
+        explanation="no least widening was found in time; the bands are as wide as this vector needs them",
+    )
 
 
 def fidelity_figures(result: FidelityResult) -> dict[str, Any]:
