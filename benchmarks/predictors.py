@@ -1,7 +1,7 @@
-"""``python -m benchmarks.predictors``: how much fidelity is lost when the predictions are not the published ones.
+"""``python -m benchmarks.predictors``: how much fidelity is lost when predictions are not the published ones.
 
 PPSM_p and PPSM on one stress cell with published outcomes, with learned models (trained on a simulated public
-history, cross-validated errors printed) and with the market's own model: share feasible, mean errors, mean
+history, cross-validated errors printed) and with the market's own model: share feasible, mean errors, median
 widening of the bands.
 """
 
@@ -10,9 +10,42 @@ from pathlib import Path
 
 import numpy as np
 
-from ppsm.cases import load_case
+from ppsm.cases import Case, load_case
 from ppsm.mechanism import Learned, ModelBased, Predictor, simulate_history
 from ppsm.mechanism.instance import Instance, Workspace, run_instance
+
+
+def trained(case: Case, workspace: Workspace, power: float, alpha: float, days: int) -> Learned:
+    stress = min(case.gas_stress), max(case.gas_stress)
+    history = simulate_history(
+        workspace.game(power), case.demand_mwh(0.0), alpha=alpha, days=days, stress=stress
+    )
+    learned = Learned.train(history)
+    errors = learned.cross_validation
+    print(
+        f"alpha {alpha:g} MWh, {days} days: cross-validated error of the value "
+        f"{errors['value_error_percent']:.2f} %, of prices {errors['price_error_percent']:.2f} %",
+        flush=True,
+    )
+    return learned
+
+
+def measure(workspace: Workspace, instances: list[Instance], name: str, predictor: Predictor | None) -> None:
+    records = [run_instance(workspace, instance, predictor) for instance in instances]
+    cleared = [record for record in records if record["feasible"]]
+    leader, gas = (
+        float(np.mean([abs(record[f"error_{who}_percent"]) for record in cleared]))
+        for who in ("leader", "gas")
+    )
+    widening = float(np.median([record["widening"] for record in records]))
+    distance = float(np.mean([record["l1_released"] for record in records]))
+    cpu = float(np.mean([record["cpu_release"] + record["cpu_clear"] for record in records]))
+    print(
+        f"  {instances[0].mechanism:<7} {name:<8} feasible {len(cleared)}/{len(records)}, "
+        f"leader {leader:.4f} %, gas {gas:.3f} %, L1 {distance:.0f} MWh, "
+        f"median widening {widening:.4g}, {cpu:.1f} CPU s",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -26,52 +59,22 @@ def main() -> None:
     case = load_case("northeast")
     workspace = Workspace(case, arguments.cache, clear_seconds=60.0)
     workspace.original(arguments.power, arguments.gas)
-    game = workspace.game(arguments.power)
     for alpha in (10.0, 100.0, 1000.0):
-        history = simulate_history(
-            game,
-            case.demand_mwh(0.0),
-            alpha=alpha,
-            days=arguments.days,
-            stress=(min(case.gas_stress), max(case.gas_stress)),
-        )
-        learned = Learned.train(history)
-        errors = learned.cross_validation
-        print(
-            f"alpha {alpha:g} MWh, {arguments.days} days: cross-validated error of the value "
-            f"{errors['value_error_percent']:.2f} %, of prices {errors['price_error_percent']:.2f} %",
-            flush=True,
-        )
+        learned = trained(case, workspace, arguments.power, alpha, arguments.days)
         predictors: dict[str, Predictor | None] = {"public": None, "learned": learned, "model": ModelBased()}
         for mechanism in ("ppsm-p", "ppsm"):
+            instances = [
+                Instance(
+                    power_stress=arguments.power,
+                    gas_stress=arguments.gas,
+                    alpha=alpha,
+                    mechanism=mechanism,
+                    repetition=repetition,
+                )
+                for repetition in range(arguments.repetitions)
+            ]
             for name, predictor in predictors.items():
-                records = [
-                    run_instance(
-                        workspace,
-                        Instance(
-                            power_stress=arguments.power,
-                            gas_stress=arguments.gas,
-                            alpha=alpha,
-                            mechanism=mechanism,
-                            repetition=repetition,
-                        ),
-                        predictor,
-                    )
-                    for repetition in range(arguments.repetitions)
-                ]
-                cleared = [record for record in records if record["feasible"]]
-                leader, gas = (
-                    float(np.mean([abs(record[f"error_{who}_percent"]) for record in cleared]))
-                    for who in ("leader", "gas")
-                )
-                widening = float(np.median([record["widening"] for record in records]))
-                distance = float(np.mean([record["l1_released"] for record in records]))
-                cpu = float(np.mean([record["cpu_release"] + record["cpu_clear"] for record in records]))
-                print(
-                    f"  {mechanism:<7} {name:<8} feasible {len(cleared)}/{len(records)}, leader {leader:.4f} %, "
-                    f"gas {gas:.3f} %, L1 {distance:.0f} MWh, median widening {widening:.4g}, {cpu:.1f} CPU s",
-                    flush=True,
-                )
+                measure(workspace, instances, name, predictor)
 
 
 if __name__ == "__main__":

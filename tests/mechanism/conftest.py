@@ -18,7 +18,7 @@ TRUTH = (50.123457, 61.987654)
 DATASET = "towns/test"
 
 
-def towns_game() -> StackelbergGame:
+def towns_market() -> Follower:
     market = linopy.Model()
     cheap, dear, flow = (
         market.add_variables(lower=0, upper=upper, name=name)
@@ -28,7 +28,11 @@ def towns_game() -> StackelbergGame:
     market.add_constraints(dear + flow == 0, name="east")
     market.add_constraints(1 * flow <= 55, name="line")
     market.add_objective(1 * cheap + 3 * dear)
-    game = StackelbergGame(Follower.from_linopy(market, parameter=["west", "east"]))
+    return Follower.from_linopy(market, parameter=["west", "east"])
+
+
+def towns_game() -> StackelbergGame:
+    game = StackelbergGame(towns_market())
     built = game.leader.add_variables(lower=0, upper=3, integer=True, name="built")
     game.raise_right_hand_side("line", 10 * built)
     game.leader.add_constraints(game.price("east") <= 2.5, name="promise")

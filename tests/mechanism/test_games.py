@@ -12,7 +12,7 @@ from ppsm.mechanism import MECHANISMS, PPSM, GameCoordination, Laplace, ModelBas
 from ppsm.mechanism.owner_side import cost_errors, distances
 from ppsm.privacy import simulated_publication
 
-from .conftest import TRUTH
+from .conftest import TRUTH, towns_market
 
 GAMES: dict[str, tuple[Callable[[], StackelbergGame], str]] = {
     "water": (water_game, "ML/day"),
@@ -137,6 +137,40 @@ def test_predictions_from_the_model_alone(towns: GameCoordination, secret: Sensi
         assert release.decision is not None
         follower = towns.follower_at(release.decision)
         assert follower.solve(release.released.values).status.has_answer
+
+
+def test_cost_of_privacy_of_a_convex_leader() -> None:
+    """A leader who must hold 2 $ per $ of the price in the east: prices that move by w cost it 2 w."""
+    game = StackelbergGame(towns_market())
+    held = game.leader.add_variables(lower=0, name="held")
+    game.leader.add_constraints(held - 2 * game.price("east") >= 0, name="cover")
+    game.leader.add_objective(1 * held)
+    coordination = GameCoordination(game, unit="MWh")
+    prices = np.array([1.0, 3.0, -2.0])
+    decision = coordination.decide(np.array(TRUTH), prices)
+    assert decision.felt.tolist() == pytest.approx([6.0])
+    found = coordination.cost_of_privacy(decision, prices, np.array([0.0, 0.1]))
+    assert not isinstance(found, str)
+    assert not found.indicative
+    assert found.first_order == pytest.approx(0.2)
+    assert (found.lowest, found.highest) == pytest.approx((5.8, 6.2))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("permits", "sees the follower's answer"), ("freight", None), ("water", None)]
+)
+def test_where_no_cost_of_privacy_can_be_given_the_reason_is(name: str, reason: str | None) -> None:
+    game, coordination, _, public = game_of(name)
+    prices = public.publication.figures.prices
+    decision = coordination.decide(game.follower.nominal, prices)
+    widths = np.full(len(coordination.entry_names), 0.01)
+    found = coordination.cost_of_privacy(decision, prices, widths)
+    if reason is None:
+        assert not isinstance(found, str)
+        assert found.indicative
+    else:
+        assert isinstance(found, str)
+        assert reason in found
 
 
 def test_a_game_without_any_decision_says_so() -> None:

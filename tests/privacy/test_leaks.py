@@ -1,5 +1,6 @@
 """Ways to look at a secret. Each must refuse, or show nothing of the values."""
 
+import ast
 import copy
 import dataclasses
 import gc
@@ -337,6 +338,22 @@ def test_only_the_privacy_package_opens_secrets() -> None:
     outside = [path for path in root.rglob("*.py") if path.parent != root / "privacy"]
     assert outside
     assert not [path for path in outside if any(door in path.read_text() for door in doors)]
+
+
+def test_owner_side_doors_are_used_by_the_owner_side_only() -> None:
+    root = Path(ppsm.__path__[0])
+    doors = {"for_owner_only", "publish_outcome"}
+    users = set()
+    for path in root.rglob("*.py"):
+        imported = {
+            alias.name
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        if path.parent != root / "privacy" and imported & doors:
+            users.add(str(path.relative_to(root)))
+    assert users == {"mechanism/owner_side.py", "cli/release.py"}
 
 
 def test_public_facts_are_shown(secret: Sensitive) -> None:
