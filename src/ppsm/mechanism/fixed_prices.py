@@ -33,6 +33,7 @@ _TOLERANCE = 0.02
 # A violated row of the leader weighs this many times the largest price.
 _PENALTY = 1e3
 _SECONDS = 60.0
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,7 @@ def decide_at_prices(
     if least.columns is None or least.objective is None:
         return None
     slack = _TOLERANCE * max(1.0, abs(problem.follower_value(least.columns)))
+    problem.allow_no_more_violation_than(least.columns)
     second = problem.with_cost(problem.leader_cost, most_inconsistent=least.objective + slack)
     best = solve_mip_with_highs(second, SolveLimits(seconds=_SECONDS))
     columns = least.columns if best.columns is None else best.columns
@@ -151,6 +153,11 @@ class _Problem:
         vector[begin : begin + 2 * self.entries] = largest
         vector[begin + 2 * self.entries :] = _PENALTY * largest
         return vector
+
+    def allow_no_more_violation_than(self, columns: FloatArray) -> None:
+        """Hold the leader's rows as well as a point does: what is inconsistent may be traded, they may not."""
+        first = columns.size - 2 * self.deciding.size
+        self.column_upper[first:] = np.maximum(columns[first:], 0.0) + _ROUNDING
 
     def with_cost(self, cost: FloatArray, most_inconsistent: float | None = None) -> MixedIntegerProgram:
         """The problem with an objective, and with a limit on S if one is given."""
