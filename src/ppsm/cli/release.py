@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,8 +104,9 @@ def release(
     console = Console(stderr=True)
     with interruptible(), console.status("building the markets") as spinner:
         game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
+        run = _Run(game, chosen, secret, book, seed, model)
         spinner.update("predictions")
-        models = _predictor(predictor, mechanism, loaded, game, secret, book, alpha, epsilon, seed, model)
+        models = None if mechanism is MechanismName.LAPLACE else _PREDICTORS[predictor](run)
         spinner.update("releasing")
         if book is None:
             released = chosen.simulate(secret, game, models, seed=seed or 0, purpose=_PURPOSE)
@@ -164,43 +167,66 @@ def _ledger(path: Path | None, directory: Path, dataset: str, mechanism: "Laplac
     return book
 
 
-def _predictor(
-    name: PredictorName,
-    mechanism: MechanismName,
-    case: Case,
-    game: "GaucCoordination",
-    secret: Sensitive,
-    ledger: Ledger | None,
-    alpha: float,
-    epsilon: float,
-    seed: int | None,
-    model: Path | None,
-) -> "Predictor | None":
-    from ppsm.mechanism import Learned, ModelBased, PublicOutcome, simulate_history
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What the predictors are made from."""
+
+    game: "GaucCoordination"
+    mechanism: "Laplace"
+    secret: Sensitive
+    ledger: Ledger | None
+    seed: int | None
+    model: Path | None
+
+
+def _published(run: _Run) -> "Predictor":
+    """The paper's setting; on the owner's side the market is cleared with solvers of its own."""
+    from ppsm.mechanism import PublicOutcome
     from ppsm.mechanism.instance import seed_of
     from ppsm.privacy import for_owner_only, publish_outcome, simulated_publication
 
-    if mechanism is MechanismName.LAPLACE:
-        return None
-    if name is PredictorName.MODEL:
-        return ModelBased()
-    if name is PredictorName.LEARNED:
-        if model is not None and model.exists():
-            return Learned.load(model)
-        stress = min(case.gas_stress), max(case.gas_stress)
-        history = simulate_history(game, case.demand_mwh(0.0), alpha=alpha, epsilon=epsilon, stress=stress)
-        learned = Learned.train(history)
-        if model is not None:
-            learned.save(model)
-        return learned
-    if ledger is None:
+    if run.ledger is None:
         # A simulation: its noise can be subtracted anyway, so the markets may share their solvers.
-        figures = for_owner_only(secret, game.figures).reveal()
-        return PublicOutcome(simulated_publication(figures, dataset=secret.dataset), seed=seed or 0)
-    separate = game.separate()
-    publication = publish_outcome(secret, separate.figures, ledger=ledger, purpose="market report of the day")
+        figures = for_owner_only(run.secret, run.game.figures).reveal()
+        simulated = simulated_publication(figures, dataset=run.secret.dataset)
+        return PublicOutcome(simulated, seed=run.seed or 0)
+    clear = run.game.separate().figures
+    publication = publish_outcome(run.secret, clear, ledger=run.ledger, purpose="market report of the day")
     # The noise on the leader's prices protects nothing, so its seed may be known.
     return PublicOutcome(publication, seed=seed_of("prices", publication.time))
+
+
+def _learned(run: _Run) -> "Predictor":
+    from ppsm.mechanism import Learned, simulate_history
+
+    if run.model is not None and run.model.exists():
+        return Learned.load(run.model)
+    case = run.game.case
+    history = simulate_history(
+        run.game,
+        case.demand_mwh(0.0),
+        alpha=run.mechanism.alpha,
+        epsilon=run.mechanism.epsilon,
+        stress=(min(case.gas_stress), max(case.gas_stress)),
+    )
+    learned = Learned.train(history)
+    if run.model is not None:
+        learned.save(run.model)
+    return learned
+
+
+def _model_based(run: _Run) -> "Predictor":
+    from ppsm.mechanism import ModelBased
+
+    del run
+    return ModelBased()
+
+
+_PREDICTORS: dict[PredictorName, Callable[[_Run], "Predictor"]] = {
+    PredictorName.PUBLIC: _published,
+    PredictorName.LEARNED: _learned,
+    PredictorName.MODEL: _model_based,
+}
 
 
 def _summary(directory: Path, release: "Release", outcome: "Outcome") -> dict[str, Any]:

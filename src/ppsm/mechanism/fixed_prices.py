@@ -155,7 +155,7 @@ class _Problem:
         return vector
 
     def allow_no_more_violation_than(self, columns: FloatArray) -> None:
-        """Hold the leader's rows as well as a point does: what is inconsistent may be traded, they may not."""
+        """Hold the leader's rows as well as a point does: only consistency may be traded for cost."""
         first = columns.size - 2 * self.deciding.size
         self.column_upper[first:] = np.maximum(columns[first:], 0.0) + _ROUNDING
 

@@ -3,6 +3,7 @@
 Every step says what it saw and what it did (:class:`StepRecord`), for the dossier.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,11 +14,10 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.branching import SearchLimits
-from ppsm.fidelity.certificate import certify
+from ppsm.fidelity.certificate import Claim, certify
 from ppsm.fidelity.problem import Bands, Norm
 from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.result import FidelityResult
-from ppsm.game.follower import Follower
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
@@ -27,6 +27,8 @@ from ppsm.status import Status
 T = TypeVar("T")
 
 LEADER, FOLLOWER = "leader", "follower"
+
+_LARGEST_FACTOR = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +138,7 @@ def restore_fidelity(
     knowledge = None if prior is None else prior.with_noise(noisy.record.scale)
 
     def solve() -> FidelityResult:
-        follower = coordination.follower_at(decision)
-        restorer = Restorer(follower)
+        restorer = Restorer(coordination.follower_at(decision))
 
         def nearest(asked: Bands) -> FidelityResult:
             bounds = coordination.public_bounds
@@ -147,7 +148,7 @@ def restore_fidelity(
         # No widening of both bands was found in time: ask for less, and say how wide they are at the answer.
         for less in (Bands(bands.value, bands.value_width), Bands()):
             if not found.status.has_answer:
-                found = _with_widening(nearest(less), follower, bands)
+                found = _with_widening(nearest(less), bands)
         if not found.status.has_answer:
             raise SolverError(
                 f"the fidelity problem has no answer ({found.explanation}): give it more time with limits=..."
@@ -159,27 +160,23 @@ def restore_fidelity(
     return protocol.run("3b", FOLLOWER, (*inputs, "public bounds"), solve, fidelity_figures)
 
 
-def _with_widening(found: FidelityResult, follower: Follower, bands: Bands) -> FidelityResult:
+def _with_widening(found: FidelityResult, bands: Bands) -> FidelityResult:
     """A vector that was found with fewer bands, with the widening at which it satisfies all of them."""
-    if not found.status.has_answer or found.claim is None:
+    claim = found.claim
+    if not found.status.has_answer or claim is None:
         return found
-    there = follower.solve(found.parameter)
-    factors = [1.0]
-    if bands.value is not None:
-        factors.append(abs(there.value - bands.value) / max(bands.value_width, 1e-9 * abs(bands.value)))
-    if bands.prices is not None and bands.price_width is not None:
-        off = np.abs(follower.parameter_map.T @ there.prices - bands.prices)
-        factors.append(float((off / np.maximum(bands.price_width, 1e-9 * np.abs(bands.prices))).max()))
-    # A hair more, so that rounding does not fail the certificate.
-    factor = max(factors) * (1.0 + 1e-9)
-    wide = bands.widened(factor)
-    claim = replace(
-        found.claim,
-        value=wide.value,
-        value_width=wide.value_width,
-        prices=wide.prices,
-        price_width=wide.price_width,
-    )
+
+    def widened(factor: float) -> Claim:
+        wide = bands.widened(factor)
+        return replace(
+            claim,
+            value=wide.value,
+            value_width=wide.value_width,
+            prices=wide.prices,
+            price_width=wide.price_width,
+        )
+
+    factor = _least_factor(lambda each: certify(widened(each)).faithful)
     return replace(
         found,
         status=Status.INCUMBENT,
@@ -187,10 +184,22 @@ def _with_widening(found: FidelityResult, follower: Follower, bands: Bands) -> F
         gap=1.0,
         widening=factor,
         widening_bound=1.0,
-        claim=claim,
-        certificate=certify(claim),
+        claim=widened(factor),
+        certificate=certify(widened(factor)),
         explanation="no least widening was found in time; the bands are as wide as this vector needs them",
     )
+
+
+def _least_factor(holds: Callable[[float], bool]) -> float:
+    """The least factor (to 1 %) from 1 on at which something holds that holds from some factor on."""
+    high = 1.0
+    while not holds(high) and high < _LARGEST_FACTOR:
+        high *= 2.0
+    low = high / 2.0
+    while high > 1.0 and high / low > 1.01:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def fidelity_figures(result: FidelityResult) -> dict[str, Any]:
