@@ -3,7 +3,7 @@
 import json
 import logging
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from ppsm.mechanism import (
     PublicOutcome,
     PublicPrior,
     Release,
+    steps,
 )
 from ppsm.mechanism.owner_side import owner_figures
 from ppsm.privacy import LaplaceMechanism, publish_outcome
@@ -98,6 +99,25 @@ def test_no_step_after_the_noise_takes_a_secret(
         mechanism.process(np.array(TRUTH), towns, public)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected Sensitive"):
         mechanism.simulate(np.array(TRUTH), towns, public, seed=1)  # type: ignore[arg-type]
+
+
+def test_each_step_has_its_own_guard(
+    secret: Sensitive, towns: GameCoordination, public: PublicOutcome
+) -> None:
+    release = PPSM(alpha=5.0).simulate(secret, towns, public, seed=1)
+    hidden: Any = secret
+    prices, decision = public.publication.figures.prices, release.decision
+    assert decision is not None
+    options: Any = {"norm": "l2", "prior": None, "limits": SearchLimits()}
+    attempts: dict[str, Callable[[], object]] = {
+        "2a": lambda: steps.predict_prices(steps.Protocol(), hidden, towns, public),
+        "2b": lambda: steps.decide(steps.Protocol(), hidden, towns, prices),
+        "3a": lambda: steps.predict_outcome(steps.Protocol(), hidden, towns, public, decision),
+        "3b": lambda: steps.restore_fidelity(steps.Protocol(), hidden, towns, decision, Bands(), **options),
+    }
+    for step, attempt in attempts.items():
+        with pytest.raises(SecretExposureError, match=f"demand of step {step} are still secret"):
+            attempt()
 
 
 def test_predictors_take_no_secret(secret: Sensitive, towns: GameCoordination, public: PublicOutcome) -> None:
