@@ -173,18 +173,30 @@ def draw(rows: Sequence[TradeoffRow], file: Path) -> None:
         "gas_error_percent": "gas market's error, %",
         "l1_distance_mwh": "L1 distance to the truth, MWh",
     }
-    styles = {"laplace": ("#b4464b", "o"), "ppsm-p": ("#d99a2b", "s"), "ppsm": ("#1f6fb2", "D")}
+    # The last two often lie on each other: the one beneath is broad.
+    styles = {
+        "laplace": ("#b4464b", "o", 1.5),
+        "ppsm-p": ("#e5b567", "s", 5.0),
+        "ppsm": ("#1f6fb2", "D", 1.5),
+    }
     figure = Figure(figsize=(10, 6.4), layout="constrained")
     FigureCanvasSVG(figure)
     for axes, (name, title) in zip(figure.subplots(2, 2).ravel(), panels.items(), strict=True):
-        for mechanism, (colour, marker) in styles.items():
+        for mechanism, (colour, marker, width) in styles.items():
             points = [
                 (row.alpha_mwh, getattr(row, name))
                 for row in rows
                 if row.mechanism == mechanism and getattr(row, name) is not None
             ]
             if points:
-                axes.plot(*zip(*points, strict=True), color=colour, marker=marker, label=mechanism)
+                axes.plot(
+                    *zip(*points, strict=True),
+                    color=colour,
+                    marker=marker,
+                    linewidth=width,
+                    markersize=4.0 + width,
+                    label=mechanism,
+                )
         axes.set(xscale="log", xlabel="alpha, MWh", title=title)
         if name == "l1_distance_mwh":
             axes.set_yscale("log")
