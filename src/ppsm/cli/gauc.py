@@ -30,18 +30,25 @@ def gauc(
     time_limit: Annotated[float, typer.Option(help="Seconds; the best answer so far is kept.")] = math.inf,
     gap: Annotated[float, typer.Option(help="Relative gap that counts as proven.")] = 5e-4,
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
+    map_file: Annotated[
+        Path | None, typer.Option("--map", help="Draw the answer on a map: FILE.svg, .png or .pdf.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Commit units so that gas prices cover no bid short, with a proven bound and an independent certificate.
 
     Exit code 0: an answer; 1: the demand cannot be served, or none found in time; 2: unusable input.
     """
-    # The markets need linopy, which other commands need not wait for.
+    # The markets need linopy and maps matplotlib, which other commands need not wait for.
+    from ppsm.figures.maps import solution_map
+    from ppsm.figures.style import check_picture_path, save_figure
     from ppsm.markets.certificate import certify
     from ppsm.markets.gauc import GasAwareCommitment
 
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
+    if map_file is not None:
+        check_picture_path(map_file)
     loaded = load_case(case)
     vector = (
         loaded.demand_mwh(gas_stress) if demand is None else read_demand(demand, loaded, allow_negative=True)
@@ -60,6 +67,8 @@ def gauc(
         _print(record)
     if not solution.status.has_answer:
         raise typer.Exit(EXIT_NO_ANSWER)
+    if map_file is not None:
+        save_figure(solution_map(solution, solver.followers.gas.market), map_file)
 
 
 def _progress(spinner: Spinner) -> Any:
