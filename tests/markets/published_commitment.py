@@ -33,7 +33,7 @@ def one_bus_case(
 ) -> tuple[Case, dict[str, Before]]:
     """A case and its past; a quadratic cost becomes chords over equal segments of the output range.
 
-    The first block reaches down to zero with the slope of the first segment, and the no-load cost makes the sum
+    The first block reaches down to zero with the slope of the first segment; the no-load cost makes the sum
     right from the least output on.
     """
     peak = max(load_mw)
@@ -101,8 +101,8 @@ WOOD_WOLLENBERG = (
 WOOD_WOLLENBERG_LOAD_MW = (450, 530, 600, 540, 400, 280, 290, 500)
 
 # S. A. Kazarlis, A. G. Bakirtzis, V. Petridis, "A genetic algorithm solution to the unit commitment
-# problem", IEEE Trans. Power Systems 11(1), 1996: ten units, 24 hours, 10 % reserve. Starts cost as given when hot,
-# twice that when cold.
+# problem", IEEE Trans. Power Systems 11(1), 1996: ten units, 24 hours, 10 % reserve. Starts cost as given
+# here when hot, twice that when cold.
 KAZARLIS = (
     Unit(455, 150, 1000, 16.19, 0.00048, 4500, 8, 8, 8),
     Unit(455, 150, 970, 17.26, 0.00031, 5000, 8, 8, 8),

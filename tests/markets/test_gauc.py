@@ -111,6 +111,13 @@ def test_the_certificate_refuses_what_is_tampered_with() -> None:
         assert any(part in str(fault) for fault in certify(tampered).findings), part
 
 
+def test_the_certificate_checks_the_reserve() -> None:
+    # at the peak coal gives 90 of 120 MW and gas 60 of 100 MW: 70 MW to spare for 150 MW of load
+    for fraction, expected in ((70 / 150, []), (71 / 150, ["too little reserve"])):
+        stricter = replace(solved(), case=replace(TWO_NODE, reserve_fraction=fraction))
+        assert [fault.what for fault in certify(stricter).findings] == expected
+
+
 def test_the_certificate_refuses_invalid_bids() -> None:
     solver = two_node()
     entry = solver.memory.get(0.0, (0,))

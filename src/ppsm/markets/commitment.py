@@ -125,7 +125,7 @@ def _add_minimum_times(
 ) -> None:
     """Units started in the last ``min_up_h`` hours are on, units stopped in ``min_down_h`` are off.
 
-    Slow fleets have times of at least an hour: a unit cannot escape its ramp by stopping and starting at once.
+    Slow fleets have times of at least an hour: no unit escapes its ramp by stopping and starting at once.
     """
     hours = len(system.hours)
     fleets = system.case.fleets
