@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ppsm.cases import load_case, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
-from ppsm.cli.app import EXIT_NO_ANSWER, app
+from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, Interrupts, app, interruptible
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def gauc(
 ) -> None:
     """Commit units so that gas prices cover no bid short, with a proven bound and an independent certificate.
 
-    Exit code 0: an answer; 1: the demand cannot be served, or none found in time; 2: unusable input.
+    Ctrl-C ends the search with the best answer so far. Exit code 0: an answer; 1: the demand cannot be
+    served, or none found in time; 2: unusable input; 130: interrupted before there was an answer.
     """
     # The markets need linopy and maps matplotlib, which other commands need not wait for.
     from ppsm.figures.maps import solution_map
@@ -53,12 +54,13 @@ def gauc(
     vector = (
         loaded.demand_mwh(gas_stress) if demand is None else read_demand(demand, loaded, allow_negative=True)
     )
-    console = Console(stderr=True)
-    with console.status("building the markets") as spinner:
+    console, interrupts = Console(stderr=True), Interrupts()
+    with console.status("building the markets") as spinner, interruptible():
         solver = GasAwareCommitment(loaded, cache)
-        solution = solver.solve(
-            power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
-        )
+        with interrupts.noted():
+            solution = solver.solve(
+                power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
+            )
     certificate = certify(solution) if solution.status.has_answer else None
     record = as_record(solver, solution, certificate)
     if as_json:
@@ -66,7 +68,7 @@ def gauc(
     else:
         _print(record)
     if not solution.status.has_answer:
-        raise typer.Exit(EXIT_NO_ANSWER)
+        raise typer.Exit(EXIT_INTERRUPTED if interrupts.pressed else EXIT_NO_ANSWER)
     if map_file is not None:
         save_figure(solution_map(solution, solver.followers.gas.market), map_file)
 
@@ -117,11 +119,11 @@ def as_record(
         "seconds": round(solution.seconds, 3),
     }
     if not solution.status.has_answer:
-        from ppsm.markets.explain import explain_gas
+        from ppsm.markets.explain import explain_game
 
-        market = solver.followers.gas.market
-        why = explain_gas(market, market.withdrawal_mwh(solution.demand_mwh))
-        record["explanation"] = None if why is None else f"before any plant burns gas, {why}"
+        remembered = solver.memory.get(solution.power_stress, (0,) * len(case.links))
+        on = None if remembered is None else remembered.on
+        record["explanation"] = explain_game(solver.followers, solution.power_stress, solution.demand_mwh, on)
     return record
 
 

@@ -279,6 +279,8 @@ class UnitCommitment:
             return CommitmentOutcome(Status.INFEASIBLE, levels)
         whole = self.is_integer if integer is None else integer
         result = solve_mip_with_highs(MixedIntegerProgram(program, whole), limits)
+        if result.interrupted:  # HiGHS stopped in good order; whoever searches must stop too
+            raise KeyboardInterrupt
         if result.columns is None:
             return CommitmentOutcome(result.status, levels, bound_usd=result.bound, seconds=result.seconds)
         on = np.rint(result.columns[self.on_columns]).astype(np.int64)

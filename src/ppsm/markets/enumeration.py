@@ -175,6 +175,8 @@ class _Master:
         result = solve_mip_with_highs(
             MixedIntegerProgram(self._program, self._integer), SolveLimits(gap=gap, seconds=seconds)
         )
+        if result.interrupted:
+            raise KeyboardInterrupt
         if result.columns is None:
             return result.status, result.bound, None
         return result.status, result.bound, np.rint(result.columns[self._on]).astype(np.int64)
