@@ -122,7 +122,11 @@ def measure() -> list[Table]:
                 cases = [system(seed, units, times=times, ramps=ramps) for seed in range(SYSTEMS)]
                 gaps = np.array([difference(case, cyclic=cyclic) for case in cases])
                 equal = int((np.abs(gaps) <= SAME).sum())
-                figures += [f"{equal} of {SYSTEMS}", f"{100 * gaps.mean():.2f}", f"{100 * gaps.max():.2f}"]
+                figures += [
+                    f"{equal} of {SYSTEMS}",
+                    f"{100 * abs(gaps.mean()):.2f}",
+                    f"{100 * abs(gaps.max()):.2f}",
+                ]
             rows.append((name, units, *figures))
     day, past = "cyclic: ", "with a past: "
     return [
