@@ -85,6 +85,8 @@ def main() -> None:
         results.append(result)
         if result.faults:
             print(result, flush=True)
+        if len(results) % 10 == 0:
+            sys.stderr.write(f"{len(results)} games done\n")
     agreed = [result for result in results if not result.faults]
     print(
         f"{len(agreed)} of {len(results)} games agree; {sum(r.solver is None for r in agreed)} have no answer"
