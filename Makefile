@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc clean help
+.PHONY: run test lint format bench docs case cells gauc exactness figures clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -40,6 +40,12 @@ cells: $(READY)  ## check the Northeast gas market in all 42 stress cells and un
 
 gauc: $(READY)   ## solve gas-aware unit commitment in all 42 stress cells and for noisy demands
 	$(BIN)/python -m benchmarks.gauc
+
+exactness: $(READY) ## compare the game's solver with two references on random small games (minutes)
+	$(BIN)/python -m benchmarks.exactness
+
+figures: $(READY) ## solve stress cells of the Northeast and draw the documentation's pictures (minutes)
+	$(BIN)/python -m benchmarks.figures
 
 clean:           ## remove everything the targets made
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.report import peak_memory_mib
 from ppsm.cases import Case, load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.markets.certificate import certify
@@ -75,6 +76,7 @@ def main() -> None:
     print(f"models built in {time.perf_counter() - started:.1f} s", flush=True)
     stresses = arguments.power or list(case.power_stress)
     cells(case, solver, stresses, arguments.limit)
+    print(f"peak memory after the cells: {peak_memory_mib():.0f} MiB", flush=True)
     for alpha in (10.0, 100.0):
         if arguments.draws:
             noisy(

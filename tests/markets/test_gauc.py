@@ -14,7 +14,7 @@ from ppsm.cases import load_case
 from ppsm.cli import app
 from ppsm.markets.certificate import certify
 from ppsm.markets.commitment import UnitCommitment
-from ppsm.markets.explain import explain_gas
+from ppsm.markets.explain import explain_game, explain_gas
 from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
 from ppsm.markets.memory import CommitmentMemory
 from ppsm.markets.region import knapsack
@@ -111,6 +111,13 @@ def test_the_certificate_refuses_what_is_tampered_with() -> None:
         assert any(part in str(fault) for fault in certify(tampered).findings), part
 
 
+def test_the_certificate_checks_the_reserve() -> None:
+    # at the peak coal gives 90 of 120 MW and gas 60 of 100 MW: 70 MW to spare for 150 MW of load
+    for fraction, expected in ((70 / 150, []), (71 / 150, ["too little reserve"])):
+        stricter = replace(solved(), case=replace(TWO_NODE, reserve_fraction=fraction))
+        assert [fault.what for fault in certify(stricter).findings] == expected
+
+
 def test_the_certificate_refuses_invalid_bids() -> None:
     solver = two_node()
     entry = solver.memory.get(0.0, (0,))
@@ -181,6 +188,38 @@ def test_explanation_of_demand_that_cannot_be_served() -> None:
     surplus = explain_gas(market, market.withdrawal_mwh([-50]))
     assert surplus is not None
     assert "city has 50 MWh too much" in str(surplus)
+
+
+def test_explanation_names_supplies_and_pipes() -> None:
+    market = two_node().followers.gas.market
+    short = explain_gas(market, market.withdrawal_mwh([2400]))
+    assert short is not None
+    # the tank and the pipe (1800 MWh) are full: a MWh more of either is a MWh less short; wells have more
+    assert {(limit.kind, limit.name, limit.relief) for limit in short.bottlenecks} == {
+        ("supply", "tank/1", 1.0),
+        ("pipe", "main", 1.0),
+    }
+    assert "at their limits" in str(short)
+    surplus = explain_gas(market, market.withdrawal_mwh([-50]))
+    assert surplus is not None
+    assert surplus.bottlenecks == ()
+
+
+def test_explanation_at_the_burn_that_matters() -> None:
+    # 2250 MWh alone can be served, but not beside the 369 MWh that the cheapest commitment burns
+    followers = two_node().followers
+    solved()
+    cheapest = two_node().memory.get(0.0, (0,))
+    assert cheapest is not None
+    why = explain_game(followers, 0.0, np.array([2250.0]), cheapest.on)
+    assert why is not None
+    assert "before any plant" not in why
+    assert "MWh that the cheapest commitment burns, city lacks" in why
+    # a demand that is infeasible by itself is explained by itself too
+    both = explain_game(followers, 0.0, np.array([2400.0]), cheapest.on)
+    assert both is not None
+    assert "before any plant burns gas, city lacks 100 MWh" in both
+    assert explain_game(followers, 0.0, np.array([800.0]), cheapest.on) is None
 
 
 def test_infeasible_demand_is_a_status() -> None:

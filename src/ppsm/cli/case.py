@@ -1,4 +1,4 @@
-"""``ppsm case``: show and check cases, and import published networks as cases."""
+"""``ppsm case``: show, check and map cases, and import published networks as cases."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from ppsm.cases.schema import load_case, save_case
 from ppsm.cases.summary import remarks, summary
 from ppsm.errors import InputError
 
-app = typer.Typer(help="Show, check and import cases.", no_args_is_help=True)
+app = typer.Typer(help="Show, check, map and import cases.", no_args_is_help=True)
 
 CaseArgument = Annotated[str, typer.Argument(help="name of a built-in case, or a case directory")]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
@@ -77,6 +77,20 @@ def check(case: CaseArgument, as_json: JsonOption = False) -> None:
     typer.echo(f"The case '{loaded.name}' is valid.")
     for note in notes:
         typer.echo(f"note: {note}")
+
+
+@app.command("map")
+def draw_map(
+    case: CaseArgument, out: Annotated[Path, typer.Option(help="picture: FILE.svg, .png or .pdf")]
+) -> None:
+    """Draw the gas and the power network of a case on a map."""
+    # only maps need matplotlib
+    from ppsm.figures.maps import case_map
+    from ppsm.figures.style import check_picture_path, save_figure
+
+    check_picture_path(out)
+    save_figure(case_map(load_case(case)), out)
+    typer.echo(f"wrote {out}")
 
 
 @app.command("import")

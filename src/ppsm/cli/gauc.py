@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ppsm.cases import load_case, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
-from ppsm.cli.app import EXIT_NO_ANSWER, app
+from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, Interrupts, app, interruptible
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,28 +30,37 @@ def gauc(
     time_limit: Annotated[float, typer.Option(help="Seconds; the best answer so far is kept.")] = math.inf,
     gap: Annotated[float, typer.Option(help="Relative gap that counts as proven.")] = 5e-4,
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
+    map_file: Annotated[
+        Path | None, typer.Option("--map", help="Draw the answer on a map: FILE.svg, .png or .pdf.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Commit units so that gas prices cover no bid short, with a proven bound and an independent certificate.
 
-    Exit code 0: an answer; 1: the demand cannot be served, or none found in time; 2: unusable input.
+    Ctrl-C ends the search with the best answer so far. Exit code 0: an answer; 1: the demand cannot be
+    served, or none found in time; 2: unusable input; 130: interrupted before there was an answer.
     """
-    # The markets need linopy, which other commands need not wait for.
+    # The markets need linopy and maps matplotlib, which other commands need not wait for.
+    from ppsm.figures.maps import solution_map
+    from ppsm.figures.style import check_picture_path, save_figure
     from ppsm.markets.certificate import certify
     from ppsm.markets.gauc import GasAwareCommitment
 
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
+    if map_file is not None:
+        check_picture_path(map_file)
     loaded = load_case(case)
     vector = (
         loaded.demand_mwh(gas_stress) if demand is None else read_demand(demand, loaded, allow_negative=True)
     )
-    console = Console(stderr=True)
-    with console.status("building the markets") as spinner:
+    console, interrupts = Console(stderr=True), Interrupts()
+    with console.status("building the markets") as spinner, interruptible():
         solver = GasAwareCommitment(loaded, cache)
-        solution = solver.solve(
-            power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
-        )
+        with interrupts.noted():
+            solution = solver.solve(
+                power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
+            )
     certificate = certify(solution) if solution.status.has_answer else None
     record = as_record(solver, solution, certificate)
     if as_json:
@@ -59,7 +68,9 @@ def gauc(
     else:
         _print(record)
     if not solution.status.has_answer:
-        raise typer.Exit(EXIT_NO_ANSWER)
+        raise typer.Exit(EXIT_INTERRUPTED if interrupts.pressed else EXIT_NO_ANSWER)
+    if map_file is not None:
+        save_figure(solution_map(solution, solver.followers.gas.market), map_file)
 
 
 def _progress(spinner: Spinner) -> Any:
@@ -108,11 +119,11 @@ def as_record(
         "seconds": round(solution.seconds, 3),
     }
     if not solution.status.has_answer:
-        from ppsm.markets.explain import explain_gas
+        from ppsm.markets.explain import explain_game
 
-        market = solver.followers.gas.market
-        why = explain_gas(market, market.withdrawal_mwh(solution.demand_mwh))
-        record["explanation"] = None if why is None else f"before any plant burns gas, {why}"
+        remembered = solver.memory.get(solution.power_stress, (0,) * len(case.links))
+        on = None if remembered is None else remembered.on
+        record["explanation"] = explain_game(solver.followers, solution.power_stress, solution.demand_mwh, on)
     return record
 
 

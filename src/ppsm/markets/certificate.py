@@ -58,6 +58,7 @@ def certify(solution: GaucSolution) -> Certificate:
     found: list[Fault] = []
     case, on, output = solution.case, solution.on, solution.output_mw
     _check_commitment(case, on, found)
+    _check_reserve(case, solution.power_stress, on, output, found)
     least = _check_levels(case, on, output, levels, found)
     best = _cheapest_dispatch(case, solution.power_stress, on, least)
     served = _cheapest_dispatch(case, solution.power_stress, on, least, output)
@@ -110,6 +111,16 @@ def _check_commitment(case: Case, on: IntArray, found: list[Fault]) -> None:
             excess = int(np.max(recent - room))
             if length > 1 and excess > 0:
                 found.append(Fault(f"{what} broken", fleet.fleet, float(excess), "units"))
+
+
+def _check_reserve(case: Case, stress: float, on: IntArray, output: FloatArray, found: list[Fault]) -> None:
+    """What running units could give beyond their output covers the reserve in every hour."""
+    size = np.array([fleet.unit_size_mw for fleet in case.fleets])
+    needed = case.reserve_fraction * case.load_mw(stress).sum(axis=1)
+    missing = needed - (size @ on - output.sum(axis=0))
+    if case.reserve_fraction > 0 and missing.max() > TOLERANCE * max(1.0, needed.max()):
+        hour = case.load_shape[int(missing.argmax())].hour
+        found.append(Fault("too little reserve", f"hour {hour}", float(missing.max()), "MW"))
 
 
 def _check_levels(

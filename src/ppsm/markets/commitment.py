@@ -1,13 +1,15 @@
 """UC, the leader's unit commitment: problem (3) of the paper's appendix.
 
 Fleets are clusters of identical units: ``on`` counts the units that run, so a single unit is a cluster of
-one. The day is cyclic: hour 0 follows the last hour, which leaves no free start at its edges.
+one. The day is cyclic: hour 0 follows the last hour, which leaves no free start at its edges. Studies of a
+single day, as in most published instances, say instead what was before hour 0 (:class:`Before`).
 
 Gas prices enter through **levels** only (see :mod:`ppsm.markets.validity`): a plant at level k must give at
 least its first k blocks from every running unit. :class:`UnitCommitment` therefore takes the matrices once
 and changes coefficients of ``least_output`` for a level.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +20,7 @@ import xarray as xr
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.cases.schema import Case
+from ppsm.errors import InputError
 from ppsm.game.linopy_reader import read_linopy
 from ppsm.markets.power import PowerSystem, add_dispatch, add_network
 from ppsm.program import LinearProgram
@@ -26,8 +29,28 @@ from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
 
 
-def build_commitment(system: PowerSystem) -> linopy.Model:
-    """Build UC at zero load; the right-hand side of ``bus_balance`` takes the load of a stress."""
+@dataclass(frozen=True)
+class Before:
+    """What the units of a fleet did before hour 0, for a day that is not cyclic.
+
+    ``on`` units were running since ``on_h`` hours, the others off since ``off_h`` hours; ``output_mw`` of the
+    fleet limits ramps into hour 0, None does not. A fleet of which nothing is said was off for long.
+    """
+
+    on: int = 0
+    on_h: int = 10_000
+    off_h: int = 10_000
+    output_mw: float | None = None
+
+
+Past = Mapping[str, Before]
+
+
+def build_commitment(system: PowerSystem, past: Past | None = None) -> linopy.Model:
+    """Build UC at zero load; the right-hand side of ``bus_balance`` takes the load of a stress.
+
+    Without a ``past`` the day is cyclic.
+    """
     model = linopy.Model()
     shape = [system.fleets, system.hours]
     must_run = xr.DataArray([bool(f.must_run) for f in system.case.fleets], coords=[system.fleets])
@@ -39,8 +62,10 @@ def build_commitment(system: PowerSystem) -> linopy.Model:
     start = model.add_variables(lower=0, upper=most, coords=shape, name="start")
     stop = model.add_variables(lower=0, upper=most, coords=shape, name="stop")
     # (3b) logic of on, start and stop
-    model.add_constraints(on - on.roll(hour=1) - start + stop == 0, name="logic")
-    _add_minimum_times(model, system, on, start, stop)
+    model.add_constraints(
+        on - _earlier(on, 1, past) - start + stop == _units_before(system, past), name="logic"
+    )
+    _add_minimum_times(model, system, on, start, stop, past)
     accepted, output = add_dispatch(model, system)
     # selected blocks: no more than the running units offer
     offered = system.block_mw.fillna(0.0) * on
@@ -48,7 +73,7 @@ def build_commitment(system: PowerSystem) -> linopy.Model:
         accepted.fillna(0) - offered <= 0, name="block_limit", mask=system.has_block * hours > 0
     )
     model.add_constraints(output - system.least_mw * on >= 0, name="least_output")
-    _add_ramps(model, system, on, start, stop, output)
+    _add_ramps(model, system, on, start, stop, output, past)
     if system.case.reserve_fraction > 0:
         spare = (system.unit_mw * on - output).sum("fleet")
         model.add_constraints(spare >= 0 * hours, name="reserve")
@@ -62,26 +87,80 @@ def build_commitment(system: PowerSystem) -> linopy.Model:
     return model
 
 
-def _add_minimum_times(model: linopy.Model, system: PowerSystem, on: Any, start: Any, stop: Any) -> None:
-    """Units started in the last ``min_up_h`` hours are on, units stopped in ``min_down_h`` are off."""
-    hours = len(system.hours)
-    for name, event, limits in (
-        ("min_up", start, [f.min_up_h for f in system.case.fleets]),
-        ("min_down", stop, [f.min_down_h for f in system.case.fleets]),
-    ):
-        for length in sorted({min(limit, hours) for limit in limits if limit > 1}):
-            chosen = system.fleets[[min(limit, hours) == length for limit in limits]]
-            part = event.sel(fleet=chosen)
-            recent = sum((part.roll(hour=k) for k in range(1, length)), 1.0 * part)
-            state = on.sel(fleet=chosen)
-            units = system.units.sel(fleet=chosen)
-            if name == "min_up":
-                model.add_constraints(recent - state <= 0, name=f"{name}_{length}h")
+def _earlier(values: Any, hours: int, past: Past | None) -> Any:
+    """What was so many hours ago: around the cyclic day, or nothing before hour 0 of a day with a past."""
+    terms = 1.0 * values
+    return terms.roll(hour=hours) if past is None else terms.shift(hour=hours).fillna(0)
+
+
+def _before(system: PowerSystem, past: Past) -> list[Before]:
+    unknown = sorted(set(past) - set(system.fleets))
+    if unknown:
+        raise InputError(f"the past names the fleet '{unknown[0]}', which the case does not have.")
+    return [past.get(fleet, Before()) for fleet in system.fleets]
+
+
+def _units_before(system: PowerSystem, past: Past | None) -> xr.DataArray:
+    """Units on before hour 0, at hour 0; zero in all other hours and in a cyclic day."""
+    units = np.zeros((len(system.fleets), len(system.hours)))
+    if past is not None:
+        units[:, 0] = [before.on for before in _before(system, past)]
+    return xr.DataArray(units, coords=[system.fleets, system.hours])
+
+
+def _held(system: PowerSystem, past: Past | None, event: str) -> xr.DataArray:
+    """Units that still may not stop (start) because they started (stopped) shortly before hour 0."""
+    units = np.zeros((len(system.fleets), len(system.hours)))
+    if past is not None:
+        for row, (fleet, before) in enumerate(zip(system.case.fleets, _before(system, past), strict=True)):
+            if event == "min_up":
+                units[row, : max(fleet.min_up_h - before.on_h, 0)] = before.on
             else:
-                model.add_constraints(recent + state <= units, name=f"{name}_{length}h")
+                units[row, : max(fleet.min_down_h - before.off_h, 0)] = fleet.unit_count - before.on
+    return xr.DataArray(units, coords=[system.fleets, system.hours])
 
 
-def _add_ramps(model: linopy.Model, system: PowerSystem, on: Any, start: Any, stop: Any, output: Any) -> None:
+def _add_minimum_times(
+    model: linopy.Model, system: PowerSystem, on: Any, start: Any, stop: Any, past: Past | None
+) -> None:
+    """Units started in the last ``min_up_h`` hours are on, units stopped in ``min_down_h`` are off.
+
+    Slow fleets have times of at least an hour: no unit escapes its ramp by stopping and starting at once.
+    """
+    hours = len(system.hours)
+    fleets = system.case.fleets
+    least = [int(fleet.ramp_mw_per_h < fleet.unit_size_mw) for fleet in fleets]
+    for name, event, limits in (
+        ("min_up", start, [max(f.min_up_h, slow) for f, slow in zip(fleets, least, strict=True)]),
+        ("min_down", stop, [max(f.min_down_h, slow) for f, slow in zip(fleets, least, strict=True)]),
+    ):
+        held = _held(system, past, name)
+        # a time of one hour says nothing more than the logic where there is no ramp
+        lengths = [
+            min(limit, hours) if limit > 1 or slow else 0 for limit, slow in zip(limits, least, strict=True)
+        ]
+        for length in sorted(set(lengths) - {0}):
+            chosen = system.fleets[[mine == length for mine in lengths]]
+            part = event.sel(fleet=chosen)
+            recent = sum((_earlier(part, k, past) for k in range(1, length)), 1.0 * part)
+            state = on.sel(fleet=chosen)
+            still = held.sel(fleet=chosen)
+            if name == "min_up":
+                model.add_constraints(recent - state <= -still, name=f"{name}_{length}h")
+            else:
+                free = system.units.sel(fleet=chosen) - still
+                model.add_constraints(recent + state <= free, name=f"{name}_{length}h")
+
+
+def _add_ramps(
+    model: linopy.Model,
+    system: PowerSystem,
+    on: Any,
+    start: Any,
+    stop: Any,
+    output: Any,
+    past: Past | None,
+) -> None:
     """Running units move by at most their ramp; a unit may start to and stop from any output it can have."""
     slow = np.flatnonzero((system.ramp_mw < system.unit_mw).values)
     if not slow.size:
@@ -89,11 +168,19 @@ def _add_ramps(model: linopy.Model, system: PowerSystem, on: Any, start: Any, st
     fleets = system.fleets[slow]
     ramp, full, least = (x.sel(fleet=fleets) for x in (system.ramp_mw, system.unit_mw, system.least_mw))
     now = output.sel(fleet=fleets)
-    change = now - now.roll(hour=1)
+    change = now - _earlier(now, 1, past)
     on, start, stop = (x.sel(fleet=fleets) for x in (on, start, stop))
     stay = on - start  # on before and now
-    model.add_constraints(change - ramp * stay - full * start + least * stop <= 0, name="ramp_up")
-    model.add_constraints(-1 * change - ramp * stay - full * stop + least * start <= 0, name="ramp_down")
+    was = xr.DataArray(np.zeros((slow.size, len(system.hours))), coords=[fleets, system.hours])
+    known = xr.ones_like(was, dtype=bool)
+    if past is not None:
+        outputs = [_before(system, past)[row].output_mw for row in slow]
+        was[:, 0] = [output or 0.0 for output in outputs]
+        known[:, 0] = [output is not None for output in outputs]
+    up = change - ramp * stay - full * start + least * stop
+    down = -1 * change - ramp * stay - full * stop + least * start
+    model.add_constraints(up <= was, name="ramp_up", mask=known)
+    model.add_constraints(down <= -was, name="ramp_down", mask=known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +200,15 @@ class CommitmentOutcome:
 
 
 class UnitCommitment:
-    """UC of a case with its matrices taken once; loads, levels and burn limits are changes to them."""
+    """UC of a case with its matrices taken once; loads, levels and burn limits are changes to them.
 
-    def __init__(self, case: Case) -> None:
+    The day is cyclic unless a ``past`` says what the fleets did before hour 0.
+    """
+
+    def __init__(self, case: Case, past: Past | None = None) -> None:
         self.system = PowerSystem.of(case)
-        read = read_linopy(build_commitment(self.system), "unit commitment")
+        self._past = past
+        read = read_linopy(build_commitment(self.system, past), "unit commitment")
         self.program, self.is_integer = read.program, read.is_integer
         self.on_columns: IntArray = read.variables["on"].transpose("fleet", "hour").values
         self._accepted = read.variables["accepted_mw"].transpose("fleet", "block", "hour").values
@@ -188,6 +279,8 @@ class UnitCommitment:
             return CommitmentOutcome(Status.INFEASIBLE, levels)
         whole = self.is_integer if integer is None else integer
         result = solve_mip_with_highs(MixedIntegerProgram(program, whole), limits)
+        if result.interrupted:  # HiGHS stopped in good order; whoever searches must stop too
+            raise KeyboardInterrupt
         if result.columns is None:
             return CommitmentOutcome(result.status, levels, bound_usd=result.bound, seconds=result.seconds)
         on = np.rint(result.columns[self.on_columns]).astype(np.int64)
@@ -197,6 +290,9 @@ class UnitCommitment:
 
     def commitment_cost_usd(self, on: IntArray) -> float:
         """No-load and start-up cost of a commitment (units on by fleet and hour)."""
-        started = np.maximum(on - np.roll(on, 1, axis=1), 0)
         system = self.system
+        before = np.roll(on, 1, axis=1)
+        if self._past is not None:
+            before[:, 0] = [entry.on for entry in _before(system, self._past)]
+        started = np.maximum(on - before, 0)
         return float((system.no_load_usd.values @ on + system.start_usd.values @ started).sum())

@@ -1,9 +1,9 @@
 """Exact search for small cases: commitments in order of cost until none can be better.
 
-UC without prices gives the cheapest commitment; the best valid choice of levels for it is found by a
-best-first search over level vectors (raising a level never lowers EM's cost); then that commitment is cut
-off and UC is solved again. UC's bound only rises, so the search ends with a proof when it meets the best
-valid answer.
+Very small cases list all their commitments (:mod:`ppsm.markets.listing`). Otherwise UC without prices gives
+the cheapest commitment; the best valid choice of levels for it is found by a best-first search over level
+vectors (raising a level never lowers EM's cost); then that commitment is cut off and UC is solved again. UC's
+bound only rises, so the search ends with a proof when it meets the best valid answer.
 
 A cut excludes one commitment. Counts of units are written in unary (``on = sum of b_i``, ``b_i >= b_(i+1)``),
 and at least one ``b_i`` must differ. Where EM has several optimal dispatches, the one HiGHS returns counts.
@@ -20,7 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, IntArray, SparseMatrix
+from ppsm.markets.affordable import affordable_answers
 from ppsm.markets.evaluate import Followers, GameAnswer, PowerAnswer
+from ppsm.markets.listing import list_commitments
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
@@ -83,10 +85,16 @@ def enumerate_commitments(
     gap: float,
     seconds_left: Callable[[], float],
 ) -> Enumerated:
-    """Go through commitments in order of cost, starting with a known valid answer if there is one."""
+    """Go through commitments in order of cost, starting with a known valid answer or a quick one."""
     program = followers.commitment.at(power_stress)
     if program is None:
         return Enumerated(best, math.inf, 0, True)
+    if best is None:
+        quick = affordable_answers(followers, power_stress, demand_mwh, seconds_left)
+        best = min(quick, key=lambda answer: answer.power.cost_usd, default=None)
+    listing = list_commitments(followers.commitment, power_stress)
+    if listing is not None:
+        return _go_through(listing, followers, power_stress, demand_mwh, best, gap, seconds_left)
     master = _Master(program, followers.commitment.on_columns, followers.commitment.is_integer)
     bound, count = -math.inf, 0
     while seconds_left() > 0:
@@ -104,6 +112,28 @@ def enumerate_commitments(
         best = better if better is not None else best
         master.exclude(on)
     return Enumerated(best, bound, count, False)
+
+
+def _go_through(
+    listing: list[tuple[float, IntArray]],
+    followers: Followers,
+    power_stress: float,
+    demand_mwh: FloatArray,
+    best: GameAnswer | None,
+    gap: float,
+    seconds_left: Callable[[], float],
+) -> Enumerated:
+    """Look at listed commitments until the bound of the next one meets the best answer."""
+    for count, (bound, on) in enumerate(listing):
+        value = math.inf if best is None else best.power.cost_usd
+        if math.isfinite(value) and relative_gap(value, min(bound, value)) <= gap:
+            return Enumerated(best, min(bound, value), count, True)
+        if seconds_left() <= 0:
+            return Enumerated(best, bound, count, False)
+        better = best_levels(followers, power_stress, on, demand_mwh, value)
+        best = better if better is not None else best
+    value = math.inf if best is None else best.power.cost_usd
+    return Enumerated(best, value, len(listing), True)
 
 
 class _Master:
@@ -145,6 +175,8 @@ class _Master:
         result = solve_mip_with_highs(
             MixedIntegerProgram(self._program, self._integer), SolveLimits(gap=gap, seconds=seconds)
         )
+        if result.interrupted:
+            raise KeyboardInterrupt
         if result.columns is None:
             return result.status, result.bound, None
         return result.status, result.bound, np.rint(result.columns[self._on]).astype(np.int64)

@@ -20,6 +20,8 @@ from ppsm.markets.gas import GasMarket, largest_flow_mwh
 
 # Missing pressure is worse than throttling: a valve can throttle, nothing makes pressure.
 _MISSING_WEIGHT = 1000.0
+# Where several pressures fit equally well the highest are taken; too small a reward to be traded for a fit.
+_HIGH_PRESSURE_REWARD = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,7 @@ class FittedPressures:
 
 
 def fitted_pressures(case: Case, flow_mwh: ArrayLike) -> FittedPressures:
-    """Find squared pressures for the flows of the pipes that come closest to the true Weymouth equation."""
+    """Find the highest squared pressures that come closest to the true Weymouth equation at these flows."""
     flow = frozen_vector(flow_mwh, len(case.pipes), "the flow of the pipes")
     index = {row.junction: position for position, row in enumerate(case.junctions)}
     junctions, pipes = len(index), len(case.pipes)
@@ -92,7 +94,9 @@ def fitted_pressures(case: Case, flow_mwh: ArrayLike) -> FittedPressures:
     drop = (flow / np.array([pipe.weymouth_mwh_per_bar for pipe in case.pipes])) ** 2
     bounds = [(row.pressure_min_bar**2, row.pressure_max_bar**2) for row in case.junctions]
     result = linprog(
-        np.concatenate([np.zeros(junctions), np.full(pipes, _MISSING_WEIGHT), np.ones(pipes)]),
+        np.concatenate(
+            [np.full(junctions, -_HIGH_PRESSURE_REWARD), np.full(pipes, _MISSING_WEIGHT), np.ones(pipes)]
+        ),
         A_ub=_station_rows(case, index, junctions + 2 * pipes),
         b_ub=np.zeros(2 * (len(case.compressors) + len(case.regulators))),
         A_eq=equations,
