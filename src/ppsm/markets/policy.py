@@ -80,6 +80,7 @@ class PolicyFinder:
         self._junction_of_row = np.full(program.shape[0], -1)
         self._junction_of_row[market.balance_rows] = np.arange(market.balance_rows.size)
         self._arcs = self._find_arcs()
+        self._pressures = market.variables.positions("squared_pressure_bar2")
         self._supply = market.variables.positions("supply_mwh")
         self._supply_at = self._junction_of_column(self._supply)
 
@@ -162,7 +163,37 @@ class PolicyFinder:
                     break
             else:
                 return None
+        result[self._pressures] = self._pressure_responses(columns, result)
         return result
+
+    def _pressure_responses(self, columns: FloatArray, responses: FloatArray) -> FloatArray:
+        """How squared pressures follow the flows: each pipe's drop as its equation's tangent says.
+
+        Pressures are anchored where they are highest in each part of the network that only pipes connect, and
+        passed on along a tree of pipes; a pipe that closes a loop takes the room it needs.
+        """
+        case = self.market.case
+        flows = self.market.variables.positions("pipe_flow_mwh")
+        steep = 2 * columns[flows] / np.array([pipe.weymouth_mwh_per_bar for pipe in case.pipes]) ** 2
+        drop = steep[:, None] * responses[flows]
+        arcs = {column: (start, end) for column, start, end in self._arcs}
+        neighbours: list[list[tuple[int, int, float]]] = [[] for _ in range(self._pressures.size)]
+        for number, column in enumerate(flows.tolist()):
+            start, end = arcs[column]
+            neighbours[start].append((end, number, -1.0))
+            neighbours[end].append((start, number, 1.0))
+        found = np.zeros((self._pressures.size, self.places.size))
+        seen = np.zeros(self._pressures.size, dtype=bool)
+        for anchor in np.argsort(-columns[self._pressures]).tolist():
+            queue = [] if seen[anchor] else [anchor]
+            seen[anchor] = True
+            for here in queue:
+                for there, number, sign in neighbours[here]:
+                    if not seen[there]:
+                        seen[there] = True
+                        found[there] = found[here] + sign * drop[number]
+                        queue.append(there)
+        return found
 
     @staticmethod
     def _walk(result: FloatArray, number: int, place: int, step: list[tuple[int, int, float] | None]) -> None:
