@@ -26,9 +26,10 @@ from ppsm.markets.policy import PolicyFinder
 from ppsm.markets.region import BurnRegion, place_map
 
 _ROUNDS = 4
-# Parts of a place's least burn by which it is lowered in the argument: the more, the less U0 - V matters.
-_STEPS = (0.02, 0.3, 1.0)
-_LARGEST_STEP_MWH = 50.0
+# Parts of a place's least burn by which it is lowered in the argument: the more, the less U0 - V matters, but
+# the more room the policy needs.
+_STEPS = (1.0, 0.3, 0.1, 0.02)
+_LARGEST_STEP_MWH = 400.0
 
 
 class PriceFloors:
@@ -132,20 +133,23 @@ class PriceFloors:
         if day is None:
             return floors
         prices = day.prices_usd_per_mwh
+        wanted = self.followers.levels.needed(prices[self.followers.gas.plants])
         reach = np.maximum(region.lower_mwh[self._place_of_plant], self._least_running)
         for step in _STEPS:
             moved = np.minimum(step * reach, _LARGEST_STEP_MWH)
             lowered = np.zeros(self.places.size)
             np.maximum.at(lowered, self._place_of_plant, moved)
-            policy = self._finder.find(withdrawal, base, region, lowered, day.columns, prices, seconds_left)
+            policy = self._finder.find(withdrawal, base, region, lowered, day, seconds_left)
             if policy is None:
-                break
+                continue
             slope = policy.slope_usd_per_mwh
             tilt = region.largest(slope - prices[self.places]) - float((slope - prices[self.places]) @ base)
             # Rounding of two linear programs must not pass for a proof.
             excess = policy.base_cost_usd - day.cost_usd + max(tilt, 0.0) + 1e-8 * abs(day.cost_usd)
             found = slope[self._place_of_plant] - excess / np.maximum(moved, 1e-9)
             floors = np.maximum(floors, found)
+            if (self.followers.levels.needed(floors) >= wanted).all():
+                break
         return floors
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, IntArray
+from ppsm.markets.clearing import GasDay
 from ppsm.markets.gas import GasMarket
 from ppsm.markets.region import BurnRegion
 from ppsm.program import LinearProgram
@@ -24,6 +25,11 @@ _TINY = 1e-9
 _RETRIES = 12
 # A path avoids an arc without room as if it were this many arcs of ordinary room.
 _PENALTY = 30.0
+# Room that costs more than this ($ per day) is worth a question to UC's relaxation.
+_WORTH_ASKING_USD = 0.5
+# A policy that costs at most this more than GM at the base burn is as good as any; so many are remembered.
+_NEGLIGIBLE_USD = 5.0
+_REMEMBERED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +38,15 @@ class Policy:
 
     base_cost_usd: float
     slope_usd_per_mwh: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """The cost of ``x0`` (None: none exists), responses that ask for too much room, columns without it."""
+
+    cost_usd: float | None
+    binding: FloatArray
+    lacking: list[int]
 
 
 class _Room:
@@ -80,8 +95,10 @@ class PolicyFinder:
         self._junction_of_row = np.full(program.shape[0], -1)
         self._junction_of_row[market.balance_rows] = np.arange(market.balance_rows.size)
         self._arcs = self._find_arcs()
+        self._pressures = market.variables.positions("squared_pressure_bar2")
         self._supply = market.variables.positions("supply_mwh")
         self._supply_at = self._junction_of_column(self._supply)
+        self._served: list[FloatArray] = []
 
     def _find_arcs(self) -> list[tuple[int, int, int]]:
         """(column, junction it leaves, junction it enters) of every flow."""
@@ -110,30 +127,49 @@ class PolicyFinder:
         base_mwh: FloatArray,
         region: BurnRegion,
         lowered_mwh: FloatArray,
-        columns: FloatArray,
-        prices: FloatArray,
+        day: GasDay,
         seconds_left: Callable[[], float],
     ) -> Policy | None:
         """A policy that is feasible on the region, near GM's solution at the base burn; None if none found.
 
-        It stays feasible when any one place burns ``lowered_mwh`` less. ``columns`` and ``prices`` (by
-        junction) solve GM at the base burn; they guide the choice of paths.
+        It stays feasible when any one place burns ``lowered_mwh`` less. ``day`` is GM at the base burn;
+        it guides the choice of paths. Responses that served before are tried first.
         """
+        room = _Room(region, base_mwh, lowered_mwh)
+        for response in reversed(self._served):
+            base = self._base(withdrawal_mwh, room, response)
+            if base.cost_usd is not None and base.cost_usd - day.cost_usd <= _NEGLIGIBLE_USD:
+                return Policy(base.cost_usd, self.market.program.cost @ response)
+        found = self._search(withdrawal_mwh, room, day, seconds_left)
+        if found is None:
+            return None
+        policy, response = found
+        if policy.base_cost_usd - day.cost_usd <= _NEGLIGIBLE_USD:
+            self._served = [*self._served, response][-_REMEMBERED:]
+        return policy
+
+    def _search(
+        self, withdrawal_mwh: FloatArray, room: _Room, day: GasDay, seconds_left: Callable[[], float]
+    ) -> tuple[Policy, FloatArray] | None:
+        """Choose paths, then ask for the room they need; other paths where there is none."""
         penalty: dict[int, float] = {}
+        pressed = 1.0
         for _ in range(_RETRIES):
-            response = self._responses(columns, prices, penalty)
+            response = self._responses(day.columns, day.prices_usd_per_mwh, penalty)
             if response is None:
                 return None
-            room = _Room(region, base_mwh, lowered_mwh)
-            cost, tight = self._base(withdrawal_mwh, room, response)
-            # Bounds by place overstate what places can do together: ask UC before giving a path up.
-            while cost is None and tight and seconds_left() > 0 and room.sharpen(response[tight]):
-                cost, tight = self._base(withdrawal_mwh, room, response)
-            if cost is not None:
-                return Policy(cost, self.market.program.cost @ response)
-            if not tight or seconds_left() <= 0:
+            response[self._pressures] *= pressed
+            base = self._base(withdrawal_mwh, room, response)
+            # Bounds by place overstate what places can do together: ask UC before giving a path up or paying.
+            while base.binding.size and seconds_left() > 0 and room.sharpen(base.binding):
+                base = self._base(withdrawal_mwh, room, response)
+            if base.cost_usd is not None:
+                return Policy(base.cost_usd, self.market.program.cost @ response), response
+            if not base.lacking or seconds_left() <= 0:
                 return None
-            for column in tight:
+            if np.isin(base.lacking, self._pressures).any():
+                pressed /= 2  # pressures that follow too far leave their limits
+            for column in base.lacking:
                 penalty[column] = penalty.get(column, 1.0) * _PENALTY
         return None
 
@@ -162,7 +198,37 @@ class PolicyFinder:
                     break
             else:
                 return None
+        result[self._pressures] = self._pressure_responses(columns, result)
         return result
+
+    def _pressure_responses(self, columns: FloatArray, responses: FloatArray) -> FloatArray:
+        """How squared pressures follow the flows: each pipe's drop as its equation's tangent says.
+
+        Pressures are anchored where they are highest in each part of the network that only pipes connect, and
+        passed on along a tree of pipes; a pipe that closes a loop takes the room it needs.
+        """
+        case = self.market.case
+        flows = self.market.variables.positions("pipe_flow_mwh")
+        steep = 2 * columns[flows] / np.array([pipe.weymouth_mwh_per_bar for pipe in case.pipes]) ** 2
+        drop = steep[:, None] * responses[flows]
+        arcs = {column: (start, end) for column, start, end in self._arcs}
+        neighbours: list[list[tuple[int, int, float]]] = [[] for _ in range(self._pressures.size)]
+        for number, column in enumerate(flows.tolist()):
+            start, end = arcs[column]
+            neighbours[start].append((end, number, -1.0))
+            neighbours[end].append((start, number, 1.0))
+        found = np.zeros((self._pressures.size, self.places.size))
+        seen = np.zeros(self._pressures.size, dtype=bool)
+        for anchor in np.argsort(-columns[self._pressures]).tolist():
+            queue = [] if seen[anchor] else [anchor]
+            seen[anchor] = True
+            for here in queue:
+                for there, number, sign in neighbours[here]:
+                    if not seen[there]:
+                        seen[there] = True
+                        found[there] = found[here] + sign * drop[number]
+                        queue.append(there)
+        return found
 
     @staticmethod
     def _walk(result: FloatArray, number: int, place: int, step: list[tuple[int, int, float] | None]) -> None:
@@ -199,9 +265,7 @@ class PolicyFinder:
                     heapq.heappush(queue, (length + weight, there))
         return distance, step
 
-    def _base(
-        self, withdrawal_mwh: FloatArray, room: "_Room", response: FloatArray
-    ) -> tuple[float | None, list[int]]:
+    def _base(self, withdrawal_mwh: FloatArray, room: "_Room", response: FloatArray) -> _Base:
         """Cheapest ``x0`` that leaves the room the responses need; else the columns that lack it."""
         program = self.market.program
         moving = np.flatnonzero(np.abs(response).max(axis=1) > 0)
@@ -218,18 +282,19 @@ class PolicyFinder:
             column_lower=program.column_lower + column_down,
             column_upper=program.column_upper - column_up,
         )
-        return self._solve(tighter, moving)
-
-    def _solve(self, program: LinearProgram, moving: IntArray) -> tuple[float | None, list[int]]:
-        crossed = np.flatnonzero(program.column_lower > program.column_upper)
+        crossed = np.flatnonzero(tighter.column_lower > tighter.column_upper)
         if crossed.size:
-            return None, [int(column) for column in crossed]
-        if (program.row_lower > program.row_upper).any():
-            return None, []
-        solution = PersistentLp(program).solve()
-        if solution.status is Status.PROVEN_OPTIMAL:
-            return solution.objective, []
-        return None, self._lacking(program, moving)
+            return _Base(None, response[crossed], crossed.tolist())
+        if (tighter.row_lower > tighter.row_upper).any():
+            return _Base(None, response[:0], [])
+        solution = PersistentLp(tighter).solve()
+        if solution.status is not Status.PROVEN_OPTIMAL:
+            lacking = self._lacking(tighter, moving)
+            return _Base(None, response[lacking], lacking)
+        # What the room costs is told by the prices of the limits that it moved.
+        paid = np.abs(solution.reduced_costs) * (column_up + column_down) > _WORTH_ASKING_USD
+        paid_rows = np.abs(solution.prices) * (row_up + row_down) > _WORTH_ASKING_USD
+        return _Base(solution.objective, np.vstack([response[paid], row_response[paid_rows]]), [])
 
     def _lacking(self, program: LinearProgram, moving: IntArray) -> list[int]:
         """Moving columns whose bounds or flow rows are violated in the least-violated solution."""

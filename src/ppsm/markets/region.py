@@ -36,7 +36,7 @@ class BurnRegion:
     def __init__(self, followers: Followers, program: LinearProgram, target_usd: float) -> None:
         self.target_usd = target_usd
         self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
-        self._live = PersistentLp(_below(program, target_usd), feasibility=1e-7)
+        self._live = PersistentLp(_below(program, target_usd), cost_changes=True, feasibility=1e-7)
         # Only a proof of infeasibility says that no commitment costs so little.
         self.empty = self._live.solve().status is Status.INFEASIBLE
         self._known: dict[bytes, float] = {}
