@@ -228,12 +228,17 @@ class JointRelaxation:
             gap=max(0.0, gap),
             loss=penalty * rate,
             ascent=max(0.0, gap) - float(np.where(held == 0, 2.0 * rate, rate).sum()),
-            held=self._held(parameter),
+            held=self.held_at(parameter),
             move_slope=2.0 * core.curvature * move - penalty * slope,
             dual_weight=np.where(held == 0, by_chord, end),
         )
 
-    def _held(self, parameter: FloatArray) -> IntArray:
+    def chord_loss(self, point: JointPoint, box: PriceBox) -> float:
+        """What the chords of the entries that sit at no bound cost at a point's penalty."""
+        chords = 0.25 * (point.prices - box.lower) * (box.upper - point.prices) / self.core.curvature
+        return point.penalty**2 * float(np.maximum(0.0, chords[point.held == 0]).sum())
+
+    def held_at(self, parameter: FloatArray) -> IntArray:
         """Which entries sit at a public bound."""
         core = self.core
         near = 1e-6

@@ -5,7 +5,7 @@ millisecond: a side that cannot become tight within the bound has a zero multipl
 cannot vanish is tight.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,11 +20,54 @@ from ppsm.fidelity.probe import Probe
 _CHORD_SHARE = 0.3
 _ROOT_STEPS, _NODE_STEPS = 5, 2
 # Rounds of (joint QP, probing) in one node, and probes in one round.
-_ROUNDS, _PROBES = 6, 60
+_ROUNDS, _PROBES = 6, 8
+# A node stops probing after this many sides with two living children.
+_UNDECIDED = 4
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
 _WIDE, _NARROWEST = 0.05, 1e-7
 _LEAST_PRODUCT = 1e-15
 _LARGEST_PENALTY = 30.0
+
+
+@dataclass
+class _PenaltyRange:
+    """The search for the best penalty: the bound is concave in it, and its derivative is known."""
+
+    low: JointPoint | None = None
+    high: JointPoint | None = None
+    last: JointPoint | None = None
+
+    def add(self, point: JointPoint) -> None:
+        """Take note of a point: its derivative says on which side of the best penalty it is."""
+        self.last = point
+        if point.ascent > 0:
+            self.low = point
+        else:
+            self.high = point
+
+    def next_after(
+        self, point: JointPoint, allowed: float, chord_loss: float, changed: bool
+    ) -> float | None:
+        """The penalty to try next, or None where another one is of no use."""
+        self.add(point)
+        penalty = point.penalty
+        if penalty * point.gap <= allowed:
+            # Strong duality holds: what is lost are chords, quadratic in the penalty, and wrong guesses of
+            # which entries are held at their bounds.
+            if chord_loss > allowed:
+                smaller = penalty * float(np.sqrt(allowed / chord_loss))
+                return smaller if self.low is None else max(smaller, 1.1 * self.low.penalty)
+            return penalty if changed else None
+        if self.low is None or self.high is None:
+            return penalty * 6.0 if point.ascent > 0 else penalty / 4.0
+        if self.high.penalty < 1.5 * self.low.penalty:
+            return None
+        return float(np.sqrt(self.low.penalty * self.high.penalty))
+
+    @property
+    def shown(self) -> JointPoint | None:
+        """A point at which strong duality fails, if there was one: that shows where to branch."""
+        return self.low or self.last
 
 
 class JointSearch(Search):
@@ -41,14 +84,6 @@ class JointSearch(Search):
         super().__init__(core, lps, limits)
         self.box = box or PriceBox(core.price_lower, core.price_upper)
         self.joint = JointRelaxation(core, matrices)
-        self._probe: Probe | None = None
-
-    @property
-    def probe(self) -> Probe:
-        """Made when first needed: most problems end before."""
-        if self._probe is None:
-            self._probe = Probe(self.core, self.lps)
-        return self._probe
 
     def root(self, bound: float) -> Node:
         """The node that holds everything."""
@@ -94,47 +129,64 @@ class JointSearch(Search):
     def _probe_sides(
         self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, dual: DualPoint
     ) -> Node | None:
-        """Decide sides by LPs as long as one child is dead; branch on the first side that has two."""
-        self.probe.linearise(point, sides_of(node.zero))
+        """Decide the sides of which one child is dead; where there is none, branch on the best of the others.
+
+        The tangent at the joint optimum holds for every child, so one node may decide many sides.
+        """
+        probe = Probe(self.core, self.lps, point, sides_of(node.zero))
         cutoff, started = self.cutoff(), node
         multipliers = dual.multipliers
+        undecided: list[tuple[float, float, int]] = []
         for _ in range(_PROBES):
-            side = self._choose(node, point, answer, shift, multipliers)
-            if side is None:
+            side = self._choose(node, point, answer, shift, multipliers, [one[-1] for one in undecided])
+            if side is None or len(undecided) >= _UNDECIDED:
                 break
-            if self.probe.bound_if_tight(sides_of((*node.tight, side))) >= cutoff:
+            if_tight = probe.bound_if_tight(sides_of((*node.tight, side)))
+            if if_tight >= cutoff:
                 node = replace(node, zero=(*node.zero, side))
                 rest = self.lps.dual(shift, sides_of(node.zero))
                 if rest is None:
                     return None
                 multipliers = rest.multipliers
                 continue
-            if self.probe.bound_if_zero(sides_of((*node.zero, side))) >= cutoff:
-                return replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
-            if node is started:
-                self._push_children(node, side)
-                return None
-            break
+            if_zero = probe.bound_if_zero(sides_of((*node.zero, side)))
+            if if_zero >= cutoff:
+                node = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
+                answer = self.cheapest_answer(answer, shift, sides_of(node.tight))
+                continue
+            undecided.append((if_tight, if_zero, side))
         if node is not started:
             return node
-        if not self._splits_price(node, point, least_width=_NARROWEST):
+        if undecided:
+            self._push_children(node, *max(undecided, key=lambda one: (min(one[:2]), max(one[:2]))))
+        elif not self._splits_price(node, point, least_width=_NARROWEST):
             self.unsettled = min(self.unsettled, node.bound)
         return None
 
     def _choose(
-        self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, multipliers: FloatArray
+        self,
+        node: Node,
+        point: JointPoint,
+        answer: FloatArray,
+        shift: FloatArray,
+        multipliers: FloatArray,
+        passed: list[int],
     ) -> int | None:
         """The undecided side that violates complementarity most, at LP vertices or the joint optimum."""
         products = self.products(answer, shift, multipliers, node)
+        products[passed] = 0.0
         if products.max(initial=0.0) <= FAITHFUL:
             products = self.products(point.columns, shift, point.multipliers, node)
+            products[passed] = 0.0
         side = int(np.argmax(products))
         return side if products[side] > _LEAST_PRODUCT else None
 
-    def _push_children(self, node: Node, side: int) -> None:
+    def _push_children(self, node: Node, if_tight: float, if_zero: float, side: int) -> None:
+        """Both children of a side, each with the bound that probing found for it."""
         tight = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
-        self.push(replace(tight, order=next(self.orders)))
-        self.push(replace(node, zero=(*node.zero, side), order=next(self.orders)))
+        self.push(replace(tight, bound=max(node.bound, if_tight), order=next(self.orders)))
+        zero = replace(node, zero=(*node.zero, side))
+        self.push(replace(zero, bound=max(node.bound, if_zero), order=next(self.orders)))
 
     def _joint_bound(self, node: Node) -> tuple[float, JointPoint] | None:
         """The joint bound at the best of a few penalties, and an optimum that shows what fails.
@@ -142,31 +194,37 @@ class JointSearch(Search):
         The bound is concave in the penalty: its derivative says on which side of the best one we are.
         """
         tight, zero = sides_of(node.tight), sides_of(node.zero)
-        held = self.joint.first_guess() if node.held is None else node.held
-        penalty = node.penalty or self._first_penalty(node, held)
+        box = node.box or self.box
+        held = self._first_held() if node.held is None else node.held
+        penalty: float | None = node.penalty or self._first_penalty(node, held)
         bound = node.bound
-        last: JointPoint | None = None
-        low: JointPoint | None = None
-        high: JointPoint | None = None
-        is_root = not (node.tight or node.zero) and (node.box or self.box) is self.box
+        ends = _PenaltyRange()
+        is_root = not (node.tight or node.zero) and box is self.box
         for _ in range(_ROOT_STEPS if is_root else _NODE_STEPS):
-            point = self.joint.solve(tight, zero, node.box or self.box, penalty, held)
+            if penalty is None:
+                break
+            point = self.joint.solve(tight, zero, box, penalty, held)
             if point is None:
                 break
-            last, held = point, point.held
             bound = max(bound, point.bound)
             self._offer_point(point)
             if bound >= self.cutoff():
+                ends.add(point)
                 break
-            low, high = (point, high) if point.ascent > 0 else (low, point)
-            if low is None or high is None:
-                penalty = penalty * 6.0 if point.ascent > 0 else penalty / 4.0
-            elif high.penalty < 1.5 * low.penalty:
-                break
-            else:
-                penalty = float(np.sqrt(low.penalty * high.penalty))
-        shown = low or last
+            changed = not np.array_equal(held, point.held)
+            penalty = ends.next_after(point, self._allowed_loss(), self.joint.chord_loss(point, box), changed)
+            held = point.held
+        shown = ends.shown
         return None if shown is None else (bound, shown)
+
+    def _first_held(self) -> IntArray:
+        """Entries that sit at a public bound in the relaxation without duals most likely end there."""
+        return self.joint.first_guess() if self.start is None else self.joint.held_at(self.start.parameter)
+
+    def _allowed_loss(self) -> float:
+        """What the chords may cost."""
+        size = self.incumbent.objective if self.incumbent else self.core.least
+        return _CHORD_SHARE * self.limits.gap * max(size, 1e-9)
 
     def _first_penalty(self, node: Node, held: IntArray) -> float:
         """The largest penalty whose chords cost no more than a share of the gap allowed."""

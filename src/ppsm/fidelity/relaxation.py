@@ -56,25 +56,18 @@ class Relaxation:
         self.core = core
         self.solves = 0
         self.failures = 0
-        follower = core.follower
-        program = follower.program
         entries = core.reference.size
-        self._answers, self._entries = program.shape[1], entries
+        self._answers, self._entries = core.follower.program.shape[1], entries
         self._distances = np.flatnonzero(core.weight)
         extra = self._distances.size
-        width = self._answers + entries + extra
-        padding = sp.csr_array((program.shape[0], extra))
-        market = sp.hstack([program.matrix, -follower.parameter_map, padding], format="csr")
-        value_row = np.zeros(width)
-        value_row[: self._answers] = program.cost
-        parts = [market, sp.csr_array(value_row[None, :])]
+        self._matrix: SparseMatrix = core.follower.pair_matrix
         if extra:
             # t >= e and t >= -e, one t for each weighted |e|
             pick = sp.eye_array(entries, format="csr")[self._distances, :]
             none = sp.csr_array((extra, self._answers))
-            unit = sp.eye_array(extra)
-            parts += [sp.hstack([none, sign * pick, unit], format="csr") for sign in (-1.0, 1.0)]
-        self._matrix: SparseMatrix = sp.vstack(parts, format="csr")
+            distances = [sp.hstack([none, sign * pick, sp.eye_array(extra)]) for sign in (-1.0, 1.0)]
+            padding = sp.csr_array((self._matrix.shape[0], extra))
+            self._matrix = sp.vstack([sp.hstack([self._matrix, padding]), *distances], format="csr")
         self._extra_rows = 2 * extra
 
     def solve(
