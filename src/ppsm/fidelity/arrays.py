@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import Multipliers, multipliers_of
+from ppsm.fidelity.slices import SlicedMatrix
 from ppsm.program import LinearProgram
 
 
@@ -70,13 +71,14 @@ class ScaledFollower:
     def pair_matrix(self) -> SparseMatrix:
         """The rows over (answer, parameter), and the cost as one more row."""
         none = sp.csr_array((1, self.parameter_map.shape[1]))
-        return sp.vstack(
-            [
-                sp.hstack([self.program.matrix, -self.parameter_map]),
-                sp.hstack([sp.csr_array(self.program.cost[None, :]), none]),
-            ],
-            format="csr",
-        )
+        cost = sp.hstack([sp.csr_array(self.program.cost[None, :]), none])
+        rows = sp.hstack([self.program.matrix, -self.parameter_map])
+        return sp.csr_array(sp.vstack([rows, cost]))
+
+    @cached_property
+    def pair_slices(self) -> SlicedMatrix:
+        """The same matrix, cut for QPs."""
+        return SlicedMatrix(self.pair_matrix)
 
     @cached_property
     def row_sides(self) -> IntArray:

@@ -94,6 +94,7 @@ class Search:
         self.unsettled = INFINITY
         # The optimum of the relaxation without any tight side.
         self.start: RelaxedPoint | None = None
+        self.size = 0.0
         self._heap: list[Node] = []
         self._tried: dict[bytes, DualityBound | None] = {}
         lps.set_band(core.price_lower, core.price_upper)
@@ -195,24 +196,33 @@ class Search:
             self.incumbent = candidate
 
     def _first_shot(self) -> float:
-        """A bound from the relaxed optimum: it is faithful, or a dual that suits it is the right one at once.
-
-        Without prices to hold on to that is left to the search.
-        """
+        """A bound from the relaxed optimum, which often is faithful: then nothing is left to search."""
         if self.start is None or not self.core.has_price_band:
             return -INFINITY
-        parameter = self.start.parameter
+        parameter = self.core.snapped(self.start.parameter)
         shift = self.core.rows_at(parameter)
         dual = self.lps.dual(shift)
         if dual is None:
             return INFINITY  # no dual in the band: infeasible, whatever the parameter
-        if not np.isfinite(dual.value):
+        self.size = self._size_of_answer(dual)
+        if not np.isfinite(dual.value) or dual.value < self.core.value_lower - self._slack_of_value:
             return self.start.bound
         answer = self.cheapest_answer(self.start.columns, shift, NONE)
-        if self.offer_if_faithful(parameter, answer, dual):
-            return self.start.bound
-        minorant = self.try_support(dual, NONE, parameter)
-        return self.start.bound if minorant is None else max(self.start.bound, minorant.value(self.lps, NONE))
+        self.offer_if_faithful(parameter, answer, dual)
+        return self.start.bound
+
+    @property
+    def _slack_of_value(self) -> float:
+        return FAITHFUL * max(1.0, abs(self.core.value_lower))
+
+    def _size_of_answer(self, dual: DualPoint) -> float:
+        """A guess at the objective: what the relaxation asks for, or a move along prices up to the band."""
+        core, bound = self.core, 0.0 if self.start is None else self.start.bound
+        curved = core.curvature > 0
+        worth = float((dual.prices[curved] ** 2 / core.curvature[curved]).sum())
+        if not (np.isfinite(dual.value) and np.isfinite(core.value_lower) and worth > 0.0):
+            return bound
+        return max(bound, max(0.0, core.value_lower - dual.value) ** 2 / worth)
 
     def try_support(self, dual: DualPoint, tight: IntArray, parameter: FloatArray) -> DualityBound | None:
         """Solve with a dual's support tight: an incumbent, a minorant, and perhaps a better neighbour.

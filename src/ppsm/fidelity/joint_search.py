@@ -17,7 +17,9 @@ from ppsm.fidelity.joint import JointMatrices, JointPoint, JointRelaxation, Pric
 from ppsm.fidelity.probe import Probe
 
 # Share of the allowed gap that the chords of the joint relaxation may take at the first try.
-_CHORD_SHARE = 0.3
+_CHORD_SHARE = 0.5
+# A penalty whose chords would cost this many times what is allowed proves nothing: branching has to.
+_HOPELESS = 10.0
 _ROOT_STEPS, _NODE_STEPS = 5, 2
 # Rounds of (joint QP, probing) in one node, and probes in one round.
 _ROUNDS, _PROBES = 6, 8
@@ -45,9 +47,7 @@ class _PenaltyRange:
         else:
             self.high = point
 
-    def next_after(
-        self, point: JointPoint, allowed: float, chord_loss: float, changed: bool
-    ) -> float | None:
+    def next_after(self, point: JointPoint, allowed: float, chord_loss: float, changed: bool) -> float | None:
         """The penalty to try next, or None where another one is of no use."""
         self.add(point)
         penalty = point.penalty
@@ -59,7 +59,10 @@ class _PenaltyRange:
                 return smaller if self.low is None else max(smaller, 1.1 * self.low.penalty)
             return penalty if changed else None
         if self.low is None or self.high is None:
-            return penalty * 6.0 if point.ascent > 0 else penalty / 4.0
+            if point.ascent <= 0:
+                return penalty / 4.0
+            # The loss is quadratic in the penalty.
+            return None if 36.0 * chord_loss > _HOPELESS * allowed else penalty * 6.0
         if self.high.penalty < 1.5 * self.low.penalty:
             return None
         return float(np.sqrt(self.low.penalty * self.high.penalty))
@@ -195,7 +198,7 @@ class JointSearch(Search):
         """
         tight, zero = sides_of(node.tight), sides_of(node.zero)
         box = node.box or self.box
-        held = self._first_held() if node.held is None else node.held
+        held = np.zeros(self.core.reference.size, dtype=np.int64) if node.held is None else node.held
         penalty: float | None = node.penalty or self._first_penalty(node, held)
         bound = node.bound
         ends = _PenaltyRange()
@@ -217,21 +220,15 @@ class JointSearch(Search):
         shown = ends.shown
         return None if shown is None else (bound, shown)
 
-    def _first_held(self) -> IntArray:
-        """Entries that sit at a public bound in the relaxation without duals most likely end there."""
-        return self.joint.first_guess() if self.start is None else self.joint.held_at(self.start.parameter)
-
     def _allowed_loss(self) -> float:
         """What the chords may cost."""
-        size = self.incumbent.objective if self.incumbent else self.core.least
+        size = self.incumbent.objective if self.incumbent else self.size
         return _CHORD_SHARE * self.limits.gap * max(size, 1e-9)
 
     def _first_penalty(self, node: Node, held: IntArray) -> float:
         """The largest penalty whose chords cost no more than a share of the gap allowed."""
         widest = self.joint.widest(node.box or self.box, held)
-        start = np.clip(self.core.reference, self.core.lower, self.core.upper)
-        size = self.incumbent.objective if self.incumbent else max(1e-2, self.core.objective(start))
-        size = max(size, 1e-9)
+        size = max(self.incumbent.objective if self.incumbent else self.size, 1e-9)
         # Beyond this the objective drowns in the penalty; the move per price is what it is measured by.
         prices = max(1e-6, float(np.abs((node.box or self.box).upper).max(initial=0.0)))
         largest = _LARGEST_PENALTY * float(np.sqrt(size * self.core.curvature.max())) / prices

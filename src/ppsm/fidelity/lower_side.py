@@ -46,11 +46,12 @@ def search_lower_side(
     convex = walker.relaxation.solve(NONE)
     if convex is None:
         return None
-    found = lps.value(core.rows_at(convex.parameter))
+    nearest = core.snapped(convex.parameter)
+    found = lps.value(core.rows_at(nearest))
     if found is None or not found[1].size:
         return None
     if found[0] >= core.value_lower - 1e-9 * max(1.0, abs(core.value_lower)):
-        best = Incumbent(convex.objective, convex.parameter, found[1], NONE)
+        best = Incumbent(core.objective(nearest), nearest, found[1], NONE)
         return SearchOutcome(Status.PROVEN_OPTIMAL, best, convex.bound, 1)
     start = walker.walk(convex.parameter)
     if start is None:
