@@ -52,7 +52,7 @@ def search_lower_side(
         return None
     if found[0] >= core.value_lower - 1e-9 * max(1.0, abs(core.value_lower)):
         best = Incumbent(core.objective(nearest), nearest, found[1], NONE)
-        return SearchOutcome(Status.PROVEN_OPTIMAL, best, convex.bound, 1)
+        return SearchOutcome(Status.PROVEN_OPTIMAL, best, max(convex.bound, core.least), 1)
     start = walker.walk(convex.parameter)
     if start is None:
         return None
