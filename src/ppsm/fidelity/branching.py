@@ -70,6 +70,7 @@ class Node:
     tight: tuple[int, ...] = field(compare=False, default=())
     zero: tuple[int, ...] = field(compare=False, default=())
     box: PriceBox | None = field(compare=False, default=None)
+    narrowed: bool = field(compare=False, default=False)
     penalty: float = field(compare=False, default=0.0)
     held: IntArray | None = field(compare=False, default=None)
     point: RelaxedPoint | None = field(compare=False, default=None)

@@ -8,7 +8,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.fidelity.arrays import ScaledFollower
 
-# Interior-point answers are this exact where the objective vanishes: squares of it are beyond their tolerance.
+# So exact is an interior-point answer where the objective vanishes: squares of it drown in the tolerance.
 _UNMOVED = 1e-6
 
 

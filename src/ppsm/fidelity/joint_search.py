@@ -25,8 +25,18 @@ _ROOT_STEPS, _NODE_STEPS = 5, 2
 _ROUNDS, _PROBES = 6, 8
 # A node stops probing after this many sides with two living children.
 _UNDECIDED = 4
+# Deciding a side has to close this share of what is missing in both children.
+_GAIN = 0.02
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
 _WIDE, _NARROWEST = 0.05, 1e-7
+# Prices are narrowed where chords lose this share of what is missing; not those that lose next to nothing.
+_CHORDS_AT_FAULT, _SHARE_OF_LOSS = 0.3, 0.01
+# A column counts as strictly between its bounds from this (scaled) slack on.
+_SLACK = 1e-6
+# How much nearer to the joint optimum an end of a price's interval is tried.
+_CLOSER = (0.1, 0.5)
+# Narrowing goes on while all intervals together shrink at least to this share.
+_SHRUNK = 0.98
 _LEAST_PRODUCT = 1e-15
 _LARGEST_PENALTY = 30.0
 
@@ -62,7 +72,9 @@ class _PenaltyRange:
             if point.ascent <= 0:
                 return penalty / 4.0
             # The loss is quadratic in the penalty.
-            return None if 36.0 * chord_loss > _HOPELESS * allowed else penalty * 6.0
+            bearable = (f for f in (6.0, 2.0) if f**2 * chord_loss <= _HOPELESS * allowed)
+            factor = next(bearable, None)
+            return None if factor is None else factor * penalty
         if self.high.penalty < 1.5 * self.low.penalty:
             return None
         return float(np.sqrt(self.low.penalty * self.high.penalty))
@@ -87,6 +99,7 @@ class JointSearch(Search):
         super().__init__(core, lps, limits)
         self.box = box or PriceBox(core.price_lower, core.price_upper)
         self.joint = JointRelaxation(core, matrices)
+        self.best: JointPoint
 
     def root(self, bound: float) -> Node:
         """The node that holds everything."""
@@ -129,6 +142,50 @@ class JointSearch(Search):
             return None
         return self._probe_sides(node, point, answer, shift, dual)
 
+    def _suffers_from_chords(self, node: Node) -> bool:
+        """Whether a good part of what is missing is lost by chords."""
+        missing = self.cutoff() - node.bound
+        return self.incumbent is not None and float(self.best.loss.sum()) > _CHORDS_AT_FAULT * missing
+
+    def _narrowed(self, node: Node, point: JointPoint) -> Node:
+        """The node with narrower prices: around the joint optimum, as far as probing refutes the rest.
+
+        Prices are mostly pinned down by the cost of a marginal supplier: a priced column that has to stay
+        strictly between its bounds, since its reduced cost then vanishes. Chords over whole bands lose what
+        no better point can gain.
+        """
+        cutoff = self.cutoff()
+        probe = Probe(self.core, self.lps, point, sides_of(node.zero))
+        zeros = list(node.zero)
+        for side in self._marginal(point):
+            if side not in zeros and probe.bound_if_tight(sides_of((*node.tight, side))) >= cutoff:
+                zeros.append(side)
+        zero = sides_of(tuple(zeros))
+        box = node.box or self.box
+        lower, upper = box.lower.copy(), box.upper.copy()
+        for entry in np.flatnonzero(point.loss > _SHARE_OF_LOSS * point.loss.sum()).tolist():
+            price = float(point.prices[entry])
+            for share in _CLOSER:
+                nearer = price - share * (price - box.lower[entry])
+                if probe.bound_if_price(entry, (float(box.lower[entry]), nearer), zero) >= cutoff:
+                    lower[entry] = nearer
+                    break
+            for share in _CLOSER:
+                nearer = price + share * (box.upper[entry] - price)
+                if probe.bound_if_price(entry, (nearer, float(box.upper[entry])), zero) >= cutoff:
+                    upper[entry] = nearer
+                    break
+        shrunk = float((upper - lower).sum()) < _SHRUNK * float((box.upper - box.lower).sum())
+        return replace(node, box=PriceBox(lower, upper), zero=tuple(zeros), narrowed=not shrunk)
+
+    def _marginal(self, point: JointPoint) -> list[int]:
+        """The sides of priced columns that are strictly between their bounds."""
+        sides = self.core.follower.sides
+        slacks = self.core.follower.slacks(point.columns, self.core.rows_at(point.parameter))
+        priced = ~sides.is_row & (self.cost[np.where(sides.is_row, 0, sides.index)] != 0.0)
+        between = (slacks > _SLACK) & ((sides.twin < 0) | (slacks[sides.twin] > _SLACK))
+        return np.flatnonzero(priced & between).tolist()
+
     def _probe_sides(
         self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, dual: DualPoint
     ) -> Node | None:
@@ -159,9 +216,19 @@ class JointSearch(Search):
                 continue
             undecided.append((if_tight, if_zero, side))
         if node is not started:
-            return node
-        if undecided:
-            self._push_children(node, *max(undecided, key=lambda one: (min(one[:2]), max(one[:2]))))
+            return replace(node, narrowed=False)
+        best = max(undecided, key=lambda one: (min(one[:2]), max(one[:2])), default=None)
+        gains = best is not None and min(best[:2]) - node.bound > _GAIN * (cutoff - node.bound)
+        # Sides in series share one multiplier and hand their slack on to each other: deciding one of them
+        # changes nothing until prices are narrow enough for a larger penalty.
+        if not gains and self._suffers_from_chords(node):
+            if not node.narrowed:
+                return self._narrowed(node, self.best)
+            closed = self.best.penalty * self.best.gap <= self._allowed_loss()
+            if closed and self._splits_price(node, self.best, least_width=_NARROWEST):
+                return None
+        if best is not None:
+            self._push_children(node, *best)
         elif not self._splits_price(node, point, least_width=_NARROWEST):
             self.unsettled = min(self.unsettled, node.bound)
         return None
@@ -187,9 +254,10 @@ class JointSearch(Search):
     def _push_children(self, node: Node, if_tight: float, if_zero: float, side: int) -> None:
         """Both children of a side, each with the bound that probing found for it."""
         tight = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
-        self.push(replace(tight, bound=max(node.bound, if_tight), order=next(self.orders)))
-        zero = replace(node, zero=(*node.zero, side))
-        self.push(replace(zero, bound=max(node.bound, if_zero), order=next(self.orders)))
+        tight = replace(tight, bound=max(node.bound, if_tight), narrowed=False)
+        self.push(replace(tight, order=next(self.orders)))
+        zero = replace(node, zero=(*node.zero, side), bound=max(node.bound, if_zero), narrowed=False)
+        self.push(replace(zero, order=next(self.orders)))
 
     def _joint_bound(self, node: Node) -> tuple[float, JointPoint] | None:
         """The joint bound at the best of a few penalties, and an optimum that shows what fails.
@@ -209,13 +277,17 @@ class JointSearch(Search):
             point = self.joint.solve(tight, zero, box, penalty, held)
             if point is None:
                 break
+            if ends.last is None or point.bound > self.best.bound:
+                self.best = point
             bound = max(bound, point.bound)
             self._offer_point(point)
             if bound >= self.cutoff():
                 ends.add(point)
                 break
             changed = not np.array_equal(held, point.held)
-            penalty = ends.next_after(point, self._allowed_loss(), self.joint.chord_loss(point, box), changed)
+            # Without an incumbent every penalty is worth trying: a large one closes the gap somewhere.
+            loss = self.joint.chord_loss(point, box) if self.incumbent else 0.0
+            penalty = ends.next_after(point, self._allowed_loss(), loss, changed)
             held = point.held
         shown = ends.shown
         return None if shown is None else (bound, shown)

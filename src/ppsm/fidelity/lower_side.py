@@ -14,7 +14,8 @@ rest. Where prices may be negative or have no finite range, the plain search has
 """
 
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +35,8 @@ from ppsm.status import Status
 _WALK_STEPS = 8
 _TIGHTENING_ROUNDS = 6
 _NARROW = 0.002
+# Around the kappa that suits the steepest difference in slope; the smaller one serves as prices narrow.
+_KAPPA_SHARES = (0.5, 0.1)
 
 
 def search_lower_side(
@@ -58,10 +61,16 @@ def search_lower_side(
         return None
     # Half of the time may go into the box of prices, the rest is for the search.
     stop = started + 0.5 * limits.seconds
-    box = price_box(core, matrices, start.objective, walker.penalty, stop) if monotone else None
+    box = None
+    if monotone:
+        box = price_box(core, matrices, start.objective, walker.penalty, walker.planes, stop)
+        if box is None:
+            return SearchOutcome(Status.PROVEN_OPTIMAL, start, start.objective, 1)
     rest = replace(limits, seconds=max(0.1, limits.seconds - (time.perf_counter() - started)))
     search = (
-        Search(core, lps, rest) if box is None else _LowerSideSearch(core, lps, rest, matrices, box, walker)
+        _LowerSideSearch(core, lps, rest, matrices, box, walker)
+        if box is not None and box.is_bounded
+        else Search(core, lps, rest)
     )
     search.offer(start)
     outcome = search.run()
@@ -75,6 +84,8 @@ class _Walker:
         self.core, self.lps = core, lps
         self.relaxation = Relaxation(core)
         self.penalty = 0.0
+        # Planes ``(g, y)`` of duals met on the way: V is at least ``g + y'd`` everywhere.
+        self.planes: list[tuple[float, FloatArray]] = []
 
     def walk(self, start: FloatArray) -> Incumbent | None:
         """Go from a point to its dual's half-space until nothing improves; start higher up if need be."""
@@ -101,8 +112,16 @@ class _Walker:
     def nearest(self, dual: DualPoint, parameter: FloatArray) -> RelaxedPoint | None:
         """The nearest point of a dual's half-space; the dual's value was taken at ``parameter``."""
         constant = dual.value - float(dual.prices @ parameter)
+        if not self._can_be_reached(dual.prices, self.core.value_lower - constant):
+            return None
+        self.planes.append((constant, dual.prices))
         row = sp.csr_array(dual.prices[None, :])
         return self.relaxation.solve(NONE, row, np.array([self.core.value_lower - constant]))
+
+    def _can_be_reached(self, prices: FloatArray, worth: float) -> bool:
+        """Whether some parameter within bounds and value band is worth that much: an LP knows at once."""
+        cost = np.concatenate([np.zeros(self.core.follower.program.shape[1]), -prices])
+        return -self.lps.pairs.least(self.core, NONE, cost) >= worth - 1e-9 * max(1.0, abs(worth))
 
     def _raised(self, parameter: FloatArray) -> FloatArray | None:
         """A point farther up along the prices: the one of largest dual value within bounds and value band."""
@@ -149,12 +168,17 @@ class _LowerSideSearch(JointSearch):
 
 
 def price_box(
-    core: Core, matrices: JointMatrices, objective: float, penalty: float, stop: float
+    core: Core,
+    matrices: JointMatrices,
+    objective: float,
+    penalty: float,
+    planes: Sequence[tuple[float, FloatArray]],
+    stop: float,
 ) -> PriceBox | None:
     """Ranges of nonnegative prices of all duals that lift a point nearer than ``objective`` to the band.
 
-    ``penalty`` is the multiplier of the incumbent's half-space; any positive number is valid, this one is
-    best.
+    None where there is no such dual, and so no such point. ``penalty`` is the multiplier of the incumbent's
+    half-space; any positive number is valid, this one is best. ``planes`` are known to lie below V.
     """
     entries = matrices.entries
     start = np.clip(core.reference, core.lower, core.upper)
@@ -165,16 +189,17 @@ def price_box(
     upper = np.minimum(core.upper, core.reference + reach)
     # First the upper corner of the parameters' box, which needs no range of prices.
     nothing = PriceBox(np.zeros(entries), np.full(entries, INFINITY))
-    box = _ranges(core, matrices, upper, 0.0, nothing, INFINITY)
+    box = _ranges(core, matrices, [(upper, 0.0)], nothing, INFINITY)
     if penalty <= 0.0:
         return box
     for _ in range(_TIGHTENING_ROUNDS):
-        if box is None:
-            return None
+        if box is None or not box.is_bounded:
+            return box
         if time.perf_counter() > stop:
             break
-        slope, constant = _chords(core, box, (lower, upper), 1.0 / penalty, objective)
-        tighter = _ranges(core, matrices, slope, constant, box, stop)
+        above = _LinesAbove(core, box, (lower, upper), objective)
+        lines = [above.line(1.0 / penalty), *above.lines_beside(planes)]
+        tighter = _ranges(core, matrices, lines, box, stop)
         if tighter is None:
             return None
         shrunk = float((tighter.upper - tighter.lower).sum()) < 0.8 * float((box.upper - box.lower).sum())
@@ -184,49 +209,85 @@ def price_box(
     return box
 
 
-def _chords(
-    core: Core, box: PriceBox, ends: tuple[FloatArray, FloatArray], kappa: float, objective: float
-) -> tuple[FloatArray, float]:
-    """Slope and constant of a line above ``max y'd`` over parameters nearer than ``objective``.
+@dataclass(frozen=True, eq=False)
+class _LinesAbove:
+    """Lines in the prices ``y`` above ``max y'd`` over parameters nearer than ``objective``.
 
     For every kappa > 0 that maximum is at most ``kappa objective + sum_i max_d (y_i d - kappa w_i (d -
     ref_i)^2)``; each term is convex in the price, so its chord over the price's range lies above it.
     """
-    weight, reference = core.curvature, core.reference
 
-    def highest(price: FloatArray) -> FloatArray:
-        at = np.clip(reference + price / (2.0 * kappa * weight), *ends)
-        return np.asarray(price * at - kappa * weight * (at - reference) ** 2)
+    core: Core
+    box: PriceBox
+    ends: tuple[FloatArray, FloatArray]
+    objective: float
 
-    at_low, at_high = highest(box.lower), highest(box.upper)
-    width = box.upper - box.lower
-    slope = np.where(width > 1e-12, (at_high - at_low) / np.where(width > 1e-12, width, 1.0), ends[1])
-    constant = kappa * (objective - core.constant) + float((at_low - slope * box.lower).sum())
-    return slope, constant
+    def line(self, kappa: float, beside: FloatArray | None = None) -> tuple[FloatArray, float]:
+        """Slope and constant of a line above ``max (y - beside)'d``."""
+        weight, reference = self.core.curvature, self.core.reference
+        base = np.zeros_like(weight) if beside is None else beside
+
+        def highest(price: FloatArray) -> FloatArray:
+            pull = price - base
+            at = np.clip(reference + pull / (2.0 * kappa * weight), *self.ends)
+            return np.asarray(pull * at - kappa * weight * (at - reference) ** 2)
+
+        low, high = self.box.lower, self.box.upper
+        at_low, at_high, width = highest(low), highest(high), high - low
+        slope = np.where(
+            width > 1e-12, (at_high - at_low) / np.where(width > 1e-12, width, 1.0), self.ends[1]
+        )
+        constant = kappa * (self.objective - self.core.constant) + float((at_low - slope * low).sum())
+        return slope, constant
+
+    def lines_beside(self, planes: Sequence[tuple[float, FloatArray]]) -> list[tuple[FloatArray, float]]:
+        """Lines that use the upper end of the value band: a faithful ``d`` has ``g + y'd <= upper``.
+
+        Of two planes only the difference in slope then counts, which is small where prices are alike.
+        """
+        if not np.isfinite(self.core.value_upper):
+            return []
+        found = []
+        size = max(self.objective - self.core.constant, 1e-12)
+        for constant, prices in planes:
+            reach = np.maximum(np.abs(self.box.lower - prices), np.abs(self.box.upper - prices))
+            steepest = float(np.sqrt((reach**2 / self.core.curvature).sum() / size))
+            for share in _KAPPA_SHARES:
+                slope, rest = self.line(max(1e-9, share * steepest), prices)
+                found.append((slope, rest + self.core.value_upper - constant))
+        return found
 
 
 def _ranges(
-    core: Core, matrices: JointMatrices, slope: FloatArray, constant: float, box: PriceBox, stop: float
+    core: Core,
+    matrices: JointMatrices,
+    lines: Sequence[tuple[FloatArray, float]],
+    box: PriceBox,
+    stop: float,
 ) -> PriceBox | None:
-    """Least and largest price of each entry over duals with ``g(p) + slope'y + constant >= value_lower``."""
+    """Least and largest price of each entry over duals that every line lifts to the value band.
+
+    A line stands for ``g(p) + slope'y + constant >= value_lower``. None where no such dual exists.
+    """
     program, sides = core.follower.program, core.follower.sides
     rows, entries = program.shape[0], matrices.entries
     entries_to_tighten = np.flatnonzero(
         ~np.isfinite(box.upper)
         | (box.upper - box.lower > _NARROW * np.where(box.upper < INFINITY, box.upper, 0.0))
     )
-    worth = sp.csr_array(np.concatenate([slope, matrices.dual_objective])[None, :])
+    worth = sp.csr_array(np.stack([np.concatenate([slope, matrices.dual_objective]) for slope, _ in lines]))
+    needed = np.array([core.value_lower - constant for _, constant in lines])
     fixed = np.concatenate([program.cost, np.zeros(entries)])
     width = entries + sides.count
     lp = PersistentLp(
         LinearProgram(
             cost=np.zeros(width),
             matrix=sp.vstack([matrices.matrix[rows:-1, matrices.answers + entries :], worth], format="csr"),
-            row_lower=np.append(fixed, core.value_lower - constant),
-            row_upper=np.append(fixed, INFINITY),
+            row_lower=np.concatenate([fixed, needed]),
+            row_upper=np.concatenate([fixed, np.full(needed.size, INFINITY)]),
             column_lower=np.concatenate([box.lower, np.where(sides.is_free, -INFINITY, 0.0)]),
             column_upper=np.concatenate([box.upper, np.full(sides.count, INFINITY)]),
-            row_names=tuple(f"r{k}" for k in range(fixed.size + 1)),
+            row_names=tuple(f"r{k}" for k in range(fixed.size + needed.size)),
             column_names=tuple(f"c{k}" for k in range(width)),
         ),
         cost_changes=True,
@@ -244,8 +305,10 @@ def _ranges(
             cost[entry] = direction
             lp.set_cost(cost)
             solution = lp.solve()
-            if solution.status is not Status.PROVEN_OPTIMAL:
+            if solution.status is Status.INFEASIBLE:
                 return None
+            if solution.status is not Status.PROVEN_OPTIMAL:
+                continue
             ends[end, entry] = direction * solution.objective
             prices = solution.columns[:entries]
             reached |= np.abs(prices - np.stack([box.lower, box.upper])) <= 1e-9

@@ -8,7 +8,7 @@ setting one more multiplier to zero only the second; either is an LP that starts
 import numpy as np
 
 from ppsm.arrays import INFINITY, IntArray
-from ppsm.fidelity.band import FollowerLps
+from ppsm.fidelity.band import DualPoint, FollowerLps
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.joint import JointPoint
 
@@ -31,7 +31,13 @@ class Probe:
 
     def bound_if_zero(self, zero: IntArray) -> float:
         """A lower bound for the node with these multipliers zero."""
-        found = self._lps.dual(self._shift, zero, probing=True)
+        return self._bound_of(self._lps.dual(self._shift, zero, probing=True))
+
+    def bound_if_price(self, entry: int, limits: tuple[float, float], zero: IntArray) -> float:
+        """A lower bound for the node with one price within limits, which are within its band."""
+        return self._bound_of(self._lps.dual_with_price(self._shift, zero, entry, limits))
+
+    def _bound_of(self, found: DualPoint | None) -> float:
         if found is None:
             return INFINITY
         return self._point.bound + self._point.penalty * (self._dual_at_point - found.value)
