@@ -31,8 +31,11 @@ from ppsm.fidelity.relaxation import Relaxation, RelaxedPoint
 from ppsm.status import Status
 
 _WALK_STEPS = 8
-# Where the joint search within the first box of prices needs more nodes than this, narrower prices pay.
-_FIRST_NODES = 8
+# Where the joint search within a box of prices needs more nodes than this, narrower prices pay.
+_FEW_NODES = 8
+# The joint search has a chance where chords lose no more than this share of the objective.
+_SMALL_LOSS = 1e-3
+_LEAST_WIDTH = 1e-6
 
 
 def search_lower_side(
@@ -71,37 +74,75 @@ class _Prover:
     walker: "_Walker"
     best: Incumbent
     started: float
+    nodes: int = 0
 
     def by_sides(self) -> SearchOutcome:
         """The plain search, for followers whose prices may be negative."""
         return self._run(Search(self.core, self.lps, self._rest()))
 
     def by_prices(self) -> SearchOutcome:
-        """Narrow prices, then the joint search within them; narrower prices where it does not end soon."""
-        # Points that are better by less than the gap are of no interest.
-        target = self.best.objective - 0.5 * self.limits.gap * abs(self.best.objective)
-        boxes = PriceBoxes(self.core, self.matrices, target, self.walker.penalty, self.walker.planes)
-        stop = self.started + 0.5 * self.limits.seconds
-        box = boxes.first()
+        """Refute all prices that a better point could have: by LPs, by the joint search, or by halves."""
+        box = self._boxes().first()
         if box is not None and not box.is_bounded:
             return self.by_sides()
-        for every_entry in (False, True):
-            box = None if box is None else boxes.tightened(box, stop, every_entry=every_entry)
-            if box is None:
-                return SearchOutcome(Status.PROVEN_OPTIMAL, self.best, target, 1)
-            limits = self._rest() if every_entry else replace(self._rest(), nodes=_FIRST_NODES)
-            outcome = self._run(
-                _LowerSideSearch(self.core, self.lps, limits, self.matrices, box, self.walker)
-            )
-            if outcome.status is Status.PROVEN_OPTIMAL:
-                break
-        return outcome
+        box = self._tightened(box)
+        if box is None:
+            return self._proven()
+        # A bound for everything, in case that time runs out.
+        outcome = self._within(box)
+        if outcome.status is Status.PROVEN_OPTIMAL:
+            return outcome
+        everything = self._tightened(box, every_entry=True)
+        left = [] if everything is None else [everything]
+        while left:
+            if time.perf_counter() > self.started + self.limits.seconds:
+                return replace(outcome, incumbent=self.best, nodes=self.nodes)
+            left += self._divided(left.pop())
+        return self._proven()
+
+    def _divided(self, box: PriceBox) -> list[PriceBox]:
+        """What remains of a box: nothing, or its narrowed halves."""
+        boxes = self._boxes()
+        loss = boxes.chord_losses(box)
+        if loss.sum() <= _SMALL_LOSS * self.best.objective and self._within(box).status is (
+            Status.PROVEN_OPTIMAL
+        ):
+            return []
+        self.nodes += 1
+        entry = int(np.argmax(loss))
+        if not box.upper[entry] - box.lower[entry] > _LEAST_WIDTH:
+            # Chords lose nothing any more: what is left open is up to complementarity.
+            self._run(_LowerSideSearch(self.core, self.lps, self._rest(), self.matrices, box, self.walker))
+            return []
+        halves = box.split(entry, 0.5 * float(box.lower[entry] + box.upper[entry]))
+        return [one for one in map(self._tightened, halves) if one is not None]
+
+    def _boxes(self) -> PriceBoxes:
+        return PriceBoxes(self.core, self.matrices, self._target(), self.walker.penalty, self.walker.planes)
+
+    def _target(self) -> float:
+        """Points that are better by less than the gap are of no interest."""
+        return self.best.objective - 0.5 * self.limits.gap * abs(self.best.objective)
+
+    def _tightened(self, box: PriceBox | None, *, every_entry: bool = False) -> PriceBox | None:
+        stop = self.started + self.limits.seconds
+        return None if box is None else self._boxes().tightened(box, stop, every_entry=every_entry)
+
+    def _within(self, box: PriceBox) -> SearchOutcome:
+        """The joint search within a box, for a few nodes."""
+        limits = replace(self._rest(), nodes=_FEW_NODES)
+        return self._run(_LowerSideSearch(self.core, self.lps, limits, self.matrices, box, self.walker))
+
+    def _proven(self) -> SearchOutcome:
+        bound = self.best.objective - self.limits.gap * abs(self.best.objective)
+        return SearchOutcome(Status.PROVEN_OPTIMAL, self.best, bound, self.nodes)
 
     def _run(self, search: Search) -> SearchOutcome:
         search.offer(self.best)
         outcome = search.run()
+        self.nodes += outcome.nodes
         self.best = outcome.incumbent or self.best
-        return outcome
+        return replace(outcome, nodes=self.nodes)
 
     def _rest(self) -> SearchLimits:
         left = self.limits.seconds - (time.perf_counter() - self.started)

@@ -60,6 +60,14 @@ class PriceBoxes:
         corner = [(self.ends[1], 0.0)]
         return _ranges(self.core, self.matrices, corner, nothing, np.ones(entries, np.bool_), INFINITY)
 
+    def chord_losses(self, box: PriceBox) -> FloatArray:
+        """What the chord over each price's range loses in its middle, in units of the objective."""
+        above = _LinesAbove(self.core, box, self.ends, self.objective)
+        kappa = 1.0 / self.penalty if self.penalty > 0.0 else 1.0
+        middle = 0.5 * (box.lower + box.upper)
+        at_ends = above.highest(box.lower, kappa) + above.highest(box.upper, kappa)
+        return np.maximum(0.0, 0.5 * at_ends - above.highest(middle, kappa)) / kappa
+
     def tightened(self, box: PriceBox, stop: float, *, every_entry: bool) -> PriceBox | None:
         """A narrower box; None where no dual reaches the band.
 
@@ -105,18 +113,18 @@ class _LinesAbove:
         """Entries that are not held at one bound whatever their price: for those chords are exact."""
         return self._nearest(self.box.lower, kappa) < self._nearest(self.box.upper, kappa)
 
+    def highest(self, pull: FloatArray, kappa: float) -> FloatArray:
+        """``max_d (pull d - kappa w (d - ref)^2)`` for each entry."""
+        at = self._nearest(pull, kappa)
+        move = at - self.core.reference
+        return np.asarray(pull * at - kappa * self.core.curvature * move**2)
+
     def line(self, kappa: float, beside: FloatArray | None = None) -> tuple[FloatArray, float]:
         """Slope and constant of a line above ``max (y - beside)'d``."""
-        weight, reference = self.core.curvature, self.core.reference
-        base = np.zeros_like(weight) if beside is None else beside
-
-        def highest(price: FloatArray) -> FloatArray:
-            pull = price - base
-            at = self._nearest(pull, kappa)
-            return np.asarray(pull * at - kappa * weight * (at - reference) ** 2)
-
+        base = np.zeros_like(self.core.curvature) if beside is None else beside
         low, high = self.box.lower, self.box.upper
-        at_low, at_high, width = highest(low), highest(high), high - low
+        at_low, at_high = self.highest(low - base, kappa), self.highest(high - base, kappa)
+        width = high - low
         slope = np.where(
             width > 1e-12, (at_high - at_low) / np.where(width > 1e-12, width, 1.0), self.ends[1]
         )

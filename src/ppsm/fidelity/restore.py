@@ -46,6 +46,7 @@ from ppsm.status import Status
 
 # Moves below this share of the typical quantity are rounding of the solvers.
 _UNCHANGED = 1e-8
+_SHARE_OF_GAP = 0.9
 # With this gap the first faithful point ends a search.
 _FEASIBILITY_GAP = 1.0
 
@@ -141,8 +142,9 @@ class Restorer:
         """The scaled problem."""
         return build_core(self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior)
 
-    def search(self, core: Core, limits: SearchLimits) -> SearchOutcome:
-        """Run the search that suits a problem."""
+    def search(self, core: Core, asked: SearchLimits) -> SearchOutcome:
+        """Run the search that suits a problem; a little of the gap is left to the polish."""
+        limits = replace(asked, gap=_SHARE_OF_GAP * asked.gap)
         if core.is_least_squares and not core.has_price_band and core.has_value_band:
             lower = core.lower * self.scaled.quantity_unit
             monotone = is_monotone(self.program, self.parameter_map, lower)
