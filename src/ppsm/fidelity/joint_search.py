@@ -48,6 +48,8 @@ class _PenaltyRange:
     low: JointPoint | None = None
     high: JointPoint | None = None
     last: JointPoint | None = None
+    # The least penalty seen to close the duality gap: children start with it.
+    closing: float | None = None
 
     def add(self, point: JointPoint) -> None:
         """Take note of a point: its derivative says on which side of the best penalty it is."""
@@ -62,6 +64,7 @@ class _PenaltyRange:
         self.add(point)
         penalty = point.penalty
         if penalty * point.gap <= allowed:
+            self.closing = min(penalty, self.closing or INFINITY)
             # Strong duality holds: what is lost are chords, quadratic in the penalty, and wrong guesses of
             # which entries are held at their bounds.
             if chord_loss > allowed:
@@ -114,8 +117,8 @@ class JointSearch(Search):
                 if self.joint.failures > failures:
                     self.unsettled = min(self.unsettled, node.bound)
                 return
-            bound, point = found
-            node = replace(node, bound=bound, penalty=point.penalty, held=point.held)
+            bound, point, penalty = found
+            node = replace(node, bound=bound, penalty=penalty, held=point.held)
             grown = self._settle_or_branch(node, point)
             if grown is None:
                 return
@@ -259,8 +262,8 @@ class JointSearch(Search):
         zero = replace(node, zero=(*node.zero, side), bound=max(node.bound, if_zero), narrowed=False)
         self.push(replace(zero, order=next(self.orders)))
 
-    def _joint_bound(self, node: Node) -> tuple[float, JointPoint] | None:
-        """The joint bound at the best of a few penalties, and an optimum that shows what fails.
+    def _joint_bound(self, node: Node) -> tuple[float, JointPoint, float] | None:
+        """The joint bound at the best of a few penalties, an optimum that shows what fails, and what comes next.
 
         The bound is concave in the penalty: its derivative says on which side of the best one we are.
         """
@@ -290,7 +293,7 @@ class JointSearch(Search):
             penalty = ends.next_after(point, self._allowed_loss(), loss, changed)
             held = point.held
         shown = ends.shown
-        return None if shown is None else (bound, shown)
+        return None if shown is None else (bound, shown, ends.closing or shown.penalty)
 
     def _allowed_loss(self) -> float:
         """What the chords may cost."""
