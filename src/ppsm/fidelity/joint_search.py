@@ -263,7 +263,7 @@ class JointSearch(Search):
         self.push(replace(zero, order=next(self.orders)))
 
     def _joint_bound(self, node: Node) -> tuple[float, JointPoint, float] | None:
-        """The joint bound at the best of a few penalties, an optimum that shows what fails, and what comes next.
+        """The joint bound at the best of a few penalties, an optimum that shows what fails, a next penalty.
 
         The bound is concave in the penalty: its derivative says on which side of the best one we are.
         """

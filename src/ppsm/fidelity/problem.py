@@ -24,8 +24,6 @@ Norm = Literal["l2", "l1"]
 
 # A price target near zero has a band of this share of the largest target's, so that it is never empty.
 _PRICE_FLOOR = 0.01
-# Values are resolved to about this (scaled); a band that only rounding keeps from zero is not empty.
-_ROUNDING = 2e-8
 
 
 @runtime_checkable
@@ -239,9 +237,10 @@ def build_core(
     value_limits = (-INFINITY, INFINITY)
     if bands.value is not None:
         middle = sign * bands.value - offset
-        ends = np.array([middle - bands.value_width, middle + bands.value_width]) / follower.value_unit
-        room = _ROUNDING * np.maximum(1.0, np.abs(ends))
-        value_limits = float(ends[0] - room[0]), float(ends[1] + room[1])
+        value_limits = (
+            (middle - bands.value_width) / follower.value_unit,
+            (middle + bands.value_width) / follower.value_unit,
+        )
     price_limits = np.full(count, -INFINITY), np.full(count, INFINITY)
     if bands.prices is not None and bands.price_width is not None:
         centre = sign * bands.prices
