@@ -30,7 +30,7 @@ _GAIN = 0.02
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
 _WIDE, _NARROWEST = 0.05, 1e-7
 # Prices are narrowed where chords lose this share of what is missing; not those that lose next to nothing.
-_CHORDS_AT_FAULT, _SHARE_OF_LOSS = 0.3, 0.01
+_CHORDS_AT_FAULT, _SHARE_OF_LOSS = 0.3, 0.1
 # A column counts as strictly between its bounds from this (scaled) slack on.
 _SLACK = 1e-6
 # How much nearer to the joint optimum an end of a price's interval is tried.
@@ -166,7 +166,7 @@ class JointSearch(Search):
         zero = sides_of(tuple(zeros))
         box = node.box or self.box
         lower, upper = box.lower.copy(), box.upper.copy()
-        for entry in np.flatnonzero(point.loss > _SHARE_OF_LOSS * point.loss.sum()).tolist():
+        for entry in np.flatnonzero(point.loss > _SHARE_OF_LOSS * point.loss.max()).tolist():
             price = float(point.prices[entry])
             for share in _CLOSER:
                 nearer = price - share * (price - box.lower[entry])
