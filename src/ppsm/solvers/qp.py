@@ -50,13 +50,13 @@ class QuadraticProgram:
     @property
     def hessian(self) -> Any:
         """The upper triangle of the Hessian."""
-        diagonal = np.arange(self.cost.size)
-        if self.cross is None:
-            return sp.csc_matrix((2.0 * self.curvature, (diagonal, diagonal)))
-        # Entries that happen to be zero stay: programs that differ in numbers only share one pattern.
-        cross = self.cross.tocoo()
-        rows, columns = np.concatenate([diagonal, cross.row]), np.concatenate([diagonal, cross.col])
-        values = np.concatenate([2.0 * self.curvature, cross.data])
+        rows = columns = np.arange(self.cost.size)
+        values = 2.0 * self.curvature
+        if self.cross is not None:
+            # Entries that happen to be zero stay: programs that differ in numbers only share one pattern.
+            cross = self.cross.tocoo()
+            rows, columns = np.concatenate([rows, cross.row]), np.concatenate([columns, cross.col])
+            values = np.concatenate([values, cross.data])
         return sp.csc_matrix((values, (rows, columns)), shape=(self.cost.size, self.cost.size))
 
 
