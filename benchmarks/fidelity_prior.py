@@ -13,20 +13,31 @@ _LIMITS = SearchLimits(seconds=10.0, gap=1e-3)
 
 
 def errors_by_release(cells: Sequence[Cell], draws: int) -> dict[str, list[float]]:
-    """Mean L1 distance to the true demand in MWh at each alpha, for each kind of release."""
+    """Mean L1 distance to the true demand in MWh at each alpha, for each kind of release.
+
+    Draws count where every kind of release has an answer.
+    """
     found: dict[str, dict[float, list[float]]] = {}
     for instance in draw(cells, draws, prices=True):
-        for name, options in _releases(instance).items():
-            cell = instance.cell
-            parameter = instance.released
-            if options is not None:
-                restorer = Restorer.of(cell.follower)
-                parameter = restorer.restore(
-                    instance.released, instance.bands, limits=_LIMITS, **options
-                ).parameter
-            error = float(np.abs(parameter - cell.demand).sum()) * cell.unit_mwh
-            found.setdefault(name, {}).setdefault(instance.alpha_mwh, []).append(error)
-    return {name: [float(np.mean(errors[alpha])) for alpha in ALPHAS_MWH] for name, errors in found.items()}
+        errors = {name: _error(instance, options) for name, options in _releases(instance).items()}
+        if all(np.isfinite(error) for error in errors.values()):
+            for name, error in errors.items():
+                found.setdefault(name, {alpha: [] for alpha in ALPHAS_MWH})[instance.alpha_mwh].append(error)
+    return {
+        name: [float(np.mean(errors[alpha])) if errors[alpha] else float("nan") for alpha in ALPHAS_MWH]
+        for name, errors in found.items()
+    }
+
+
+def _error(instance: Instance, options: dict[str, Any] | None) -> float:
+    """The L1 error of a release; not a number where a limit left no answer."""
+    cell, parameter = instance.cell, instance.released
+    if options is not None:
+        restorer = Restorer.of(cell.follower)
+        parameter = restorer.restore(instance.released, instance.bands, limits=_LIMITS, **options).parameter
+    if parameter.size != cell.demand.size:
+        return float("nan")
+    return float(np.abs(parameter - cell.demand).sum()) * cell.unit_mwh
 
 
 def _releases(instance: Instance) -> dict[str, dict[str, Any] | None]:

@@ -27,6 +27,8 @@ _ROUNDS, _PROBES = 6, 8
 _UNDECIDED = 4
 # Deciding a side has to close this share of what is missing in both children.
 _GAIN = 0.02
+# Prices are narrowed only in searches that have not ended after this many nodes.
+_PATIENCE = 10
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
 _WIDE, _NARROWEST = 0.05, 1e-7
 # Prices are narrowed where chords lose this share of what is missing; not those that lose next to nothing.
@@ -48,7 +50,7 @@ class _PenaltyRange:
     low: JointPoint | None = None
     high: JointPoint | None = None
     last: JointPoint | None = None
-    # The least penalty seen to close the duality gap: children start with it.
+    # The least penalty seen to close the duality gap.
     closing: float | None = None
 
     def add(self, point: JointPoint) -> None:
@@ -103,6 +105,7 @@ class JointSearch(Search):
         self.box = box or PriceBox(core.price_lower, core.price_upper)
         self.joint = JointRelaxation(core, matrices)
         self.best: JointPoint
+        self._closing: float | None = None
 
     def root(self, bound: float) -> Node:
         """The node that holds everything."""
@@ -117,8 +120,8 @@ class JointSearch(Search):
                 if self.joint.failures > failures:
                     self.unsettled = min(self.unsettled, node.bound)
                 return
-            bound, point, penalty = found
-            node = replace(node, bound=bound, penalty=penalty, held=point.held)
+            bound, point = found
+            node = replace(node, bound=bound, penalty=point.penalty, held=point.held)
             grown = self._settle_or_branch(node, point)
             if grown is None:
                 return
@@ -179,7 +182,10 @@ class JointSearch(Search):
                     upper[entry] = nearer
                     break
         shrunk = float((upper - lower).sum()) < _SHRUNK * float((box.upper - box.lower).sum())
-        return replace(node, box=PriceBox(lower, upper), zero=tuple(zeros), narrowed=not shrunk)
+        # With narrower prices the penalty that closes the duality gap may be cheap enough.
+        penalty = self._closing or node.penalty
+        box = PriceBox(lower, upper)
+        return replace(node, box=box, zero=tuple(zeros), penalty=penalty, narrowed=not shrunk)
 
     def _marginal(self, point: JointPoint) -> list[int]:
         """The sides of priced columns that are strictly between their bounds."""
@@ -224,7 +230,7 @@ class JointSearch(Search):
         gains = best is not None and min(best[:2]) - node.bound > _GAIN * (cutoff - node.bound)
         # Sides in series share one multiplier and hand their slack on to each other: deciding one of them
         # changes nothing until prices are narrow enough for a larger penalty.
-        if not gains and self._suffers_from_chords(node):
+        if not gains and self.nodes > _PATIENCE and self._suffers_from_chords(node):
             if not node.narrowed:
                 return self._narrowed(node, self.best)
             closed = self.best.penalty * self.best.gap <= self._allowed_loss()
@@ -262,8 +268,8 @@ class JointSearch(Search):
         zero = replace(node, zero=(*node.zero, side), bound=max(node.bound, if_zero), narrowed=False)
         self.push(replace(zero, order=next(self.orders)))
 
-    def _joint_bound(self, node: Node) -> tuple[float, JointPoint, float] | None:
-        """The joint bound at the best of a few penalties, an optimum that shows what fails, a next penalty.
+    def _joint_bound(self, node: Node) -> tuple[float, JointPoint] | None:
+        """The joint bound at the best of a few penalties, and an optimum that shows what fails.
 
         The bound is concave in the penalty: its derivative says on which side of the best one we are.
         """
@@ -293,7 +299,8 @@ class JointSearch(Search):
             penalty = ends.next_after(point, self._allowed_loss(), loss, changed)
             held = point.held
         shown = ends.shown
-        return None if shown is None else (bound, shown, ends.closing or shown.penalty)
+        self._closing = ends.closing
+        return None if shown is None else (bound, shown)
 
     def _allowed_loss(self) -> float:
         """What the chords may cost."""
