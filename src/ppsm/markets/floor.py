@@ -26,7 +26,7 @@ from ppsm.markets.evaluate import Followers, GameAnswer
 from ppsm.markets.policy import Policy, PolicyFinder
 from ppsm.markets.region import BurnRegion, place_map
 
-_ROUNDS = 4
+_ROUNDS = 6
 # Parts of a place's least burn by which it is lowered in the argument: the more, the less U0 - V matters, but
 # the more room the policy needs.
 _STEPS = (0.02, 0.1, 0.3, 1.0)

@@ -22,7 +22,9 @@ from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
 
 _TINY = 1e-9
-_RETRIES = 12
+_RETRIES = 8
+# How far pressures follow the flows, in the order of trial.
+_PRESSED = (1.0, 0.5, 0.25)
 # A path avoids an arc without room as if it were this many arcs of ordinary room.
 _PENALTY = 30.0
 # Room that costs more than this ($ per day) is worth a question to UC's relaxation.
@@ -160,8 +162,22 @@ class PolicyFinder:
         self, withdrawal_mwh: FloatArray, room: _Room, day: GasDay, seconds_left: Callable[[], float]
     ) -> tuple[Policy, FloatArray] | None:
         """Choose paths, then ask for the room they need; other paths where there is none."""
+        for pressed in _PRESSED:
+            found = self._search_paths(withdrawal_mwh, room, day, pressed, seconds_left)
+            if found is not None:
+                return found
+        return None
+
+    def _search_paths(
+        self,
+        withdrawal_mwh: FloatArray,
+        room: _Room,
+        day: GasDay,
+        pressed: float,
+        seconds_left: Callable[[], float],
+    ) -> tuple[Policy, FloatArray] | None:
+        """Search with pressures that follow the flows in part; all the way they may leave their limits."""
         penalty: dict[int, float] = {}
-        pressed = 1.0
         for _ in range(_RETRIES):
             response = self._responses(day.columns, day.prices_usd_per_mwh, penalty)
             if response is None:
@@ -175,8 +191,6 @@ class PolicyFinder:
                 return Policy(base.cost_usd, self.market.program.cost @ response), response
             if not base.lacking or seconds_left() <= 0:
                 return None
-            if np.isin(base.lacking, self._pressures).any():
-                pressed /= 2  # pressures that follow too far leave their limits
             for column in base.lacking:
                 penalty[column] = penalty.get(column, 1.0) * _PENALTY
         return None
