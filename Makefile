@@ -10,7 +10,7 @@ help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 run: $(READY)    ## solve and explain the built-in game
-	$(BIN)/ppsm demo
+	$(BIN)/ppsm compare --case northeast --power-stress 0.36 --gas-stress 0.5 --draws 3 --time-limit 8 --out out
 
 test: $(READY)   ## run the tests
 	$(BIN)/python -m pytest -n auto
