@@ -9,7 +9,9 @@ READY  := $(VENV)/.ready
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-run: $(READY)    ## solve and explain the built-in game
+# Why this cell: its total use of gas is close to a step of the supply curve, so that noise changes prices and
+# commitments; in milder and harsher cells plain noise is mostly either harmless or impossible to serve.
+run: $(READY)    ## compare the three mechanisms on the Northeast; the report is out/report.html
 	$(BIN)/ppsm compare --case northeast --power-stress 0.36 --gas-stress 0.5 --draws 3 --time-limit 8 --out out
 
 test: $(READY)   ## run the tests
@@ -48,7 +50,7 @@ figures: $(READY) ## solve stress cells of the Northeast and draw the documentat
 	$(BIN)/python -m benchmarks.figures
 
 clean:           ## remove everything the targets made
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # Installed once; again only when the dependencies change.
 $(READY): pyproject.toml constraints.txt

@@ -32,6 +32,18 @@ HEADINGS = {
     "largest MIP gap, %": "gap %",
 }
 
+# What the page says of a step's output.
+_RESULTS = {
+    "values": "values",
+    "prices": "prices",
+    "status": "status",
+    "value": "market's cost, $",
+    "cost": "leader's cost, $",
+    "widening": "bands widened by the factor",
+    "gap": "gap",
+    "note": "",
+}
+
 
 def table_cells(row: TradeoffRow) -> list[str]:
     """A row of the table as text, in the order of :data:`HEADINGS`."""
@@ -191,16 +203,16 @@ def _release_sentences(dossier: Dossier) -> list[str]:
 
 
 def _step_words(step: Mapping[str, Any]) -> str:
-    """The result of a step in a few words: its numbers, and how many there are in its vectors."""
+    """The result of a step in a few words; the dossier has all of it."""
     words = []
-    for name, value in step["output"].items():
-        title = name.replace("_", " ")
+    for name, title in _RESULTS.items():
+        value = step["output"].get(name)
         if isinstance(value, list):
             words.append(f"{len(value)} {title}")
-        elif isinstance(value, float):
+        elif isinstance(value, float | int):
             words.append(f"{title} {value:,.6g}")
-        elif value not in (None, "") and not isinstance(value, dict):
-            words.append(f"{title} {value}")
+        elif value:
+            words.append(f"{title} {value}".strip())
     return ", ".join(words)
 
 
