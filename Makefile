@@ -12,7 +12,7 @@ help:            ## list the targets
 # Why this cell: its total use of gas is close to a step of the supply curve, so that noise changes prices and
 # commitments; in milder and harsher cells plain noise is mostly either harmless or impossible to serve.
 run: $(READY)    ## compare the three mechanisms on the Northeast; the report is out/report.html
-	$(BIN)/ppsm compare --case northeast --power-stress 0.36 --gas-stress 0.5 --draws 3 --time-limit 8 --out out
+	$(BIN)/ppsm compare --case northeast --power-stress 0.36 --gas-stress 0.5 --draws 3 --time-limit 4 --out out
 
 test: $(READY)   ## run the tests
 	$(BIN)/python -m pytest -n auto

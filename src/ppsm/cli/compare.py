@@ -53,10 +53,7 @@ def compare(
     eta_d: Annotated[str, typer.Option(help="Half-width of the price bands.")] = "0.1%",
     seed: Annotated[int, typer.Option(help="Number of the first draw; each number is a draw.")] = 0,
     time_limit: Annotated[
-        float,
-        typer.Option(
-            help="Seconds for clearing the markets with a release; ten times that for the original."
-        ),
+        float, typer.Option(help="Seconds for clearing the markets with a release; the original has 120.")
     ] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print table and conclusion as JSON.")] = False,
 ) -> None:
@@ -98,8 +95,9 @@ def compare(
 
 
 def _run(job: "Job", *, as_json: bool) -> None:
-    from ppsm.report.run import make_example, measure
+    from ppsm.report.run import kept_release, make_example, measure
 
+    kept = kept_release(job)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("building the markets", total=len(job.instances))
@@ -112,7 +110,7 @@ def _run(job: "Job", *, as_json: bool) -> None:
             bar.update(task, advance=1, description=f"{text}: {record['status']}")
 
         try:
-            example = make_example(job, describe)
+            example = make_example(job, kept, describe)
         except KeyboardInterrupt:
             _say_interrupted(job, 0)
             raise typer.Exit(EXIT_INTERRUPTED) from None
