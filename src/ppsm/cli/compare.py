@@ -95,9 +95,10 @@ def compare(
 
 
 def _run(job: "Job", *, as_json: bool) -> None:
-    from ppsm.report.run import kept_release, make_example, measure
+    from ppsm.mechanism.tradeoff import read_records
+    from ppsm.report.run import kept_release, measure, private_example, public_example
 
-    kept = kept_release(job)
+    kept = kept_release(job)  # another job's files are refused before any work
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("building the markets", total=len(job.instances))
@@ -110,13 +111,15 @@ def _run(job: "Job", *, as_json: bool) -> None:
             bar.update(task, advance=1, description=f"{text}: {record['status']}")
 
         try:
-            example = make_example(job, kept, describe)
+            describe("clearing the original markets (once, the longest step)")
+            example = None if job.public else private_example(job, kept, describe)
+            comparison = measure(job, advance).reveal()
+            describe("writing the reports")
+            example = example or public_example(job, comparison)
         except KeyboardInterrupt:
-            _say_interrupted(job, 0)
+            _say_interrupted(job, len(read_records(job.records)))
             raise typer.Exit(EXIT_INTERRUPTED) from None
-        figures = measure(job, advance)
-    comparison = figures.reveal()
-    _write(job, example, comparison)
+        _write(job, example, comparison)
     _print(job, comparison, as_json=as_json)
     if len(comparison.records) < comparison.planned:
         _say_interrupted(job, len(comparison.records))
@@ -161,7 +164,7 @@ def _print(job: "Job", comparison: "Comparison", *, as_json: bool) -> None:
     console = Console()
     kind = "public data, seeded noise: not private" if job.public else "for the owner only: do not pass on"
     console.print(f"\n{job.setting.case.title}: {job.setting.cell} ({kind})", highlight=False)
-    table = Table(box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for place, heading in enumerate(HEADINGS.values()):
         table.add_column(heading, justify="left" if place < 2 else "right")
     for row in comparison.rows:

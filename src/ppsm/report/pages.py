@@ -32,6 +32,7 @@ HEADINGS = {
     "largest MIP gap, %": "gap %",
 }
 
+_PLAIN = "After: cleared with Laplace noise"
 # What the page says of a step's output.
 _RESULTS = {
     "values": "values",
@@ -77,17 +78,18 @@ def shareable_page(setting: Setting, example: ExampleRelease, comparison: Compar
             "the owner's page only."
         )
     sentences = _release_sentences(dossier) if comparison is None else comparison.sentences
-    step = dossier.noisy.record
+    noise, prices = dossier.noisy.record, _prices(example)
     return _render(
         "shareable.html",
         setting=setting,
         private=dossier.private,
         statement=dossier.statement,
-        entries=step.dimension,
-        alpha=step.alpha,
+        entries=noise.dimension,
+        alpha=noise.alpha,
         sentences=sentences,
         **_comparison_parts(comparison),
-        maps=_pictures(price_pictures(setting.case, _prices(example))),
+        maps=_pictures(price_pictures(setting.case, prices)),
+        has_plain=_PLAIN in prices,
         publication_words=_publication_words(dossier),
         steps=[{**each, "words": _step_words(each)} for each in dossier.steps],
         theory_words=_theory_words(dossier),
@@ -161,7 +163,7 @@ def _prices(example: ExampleRelease) -> Mapping[str, FloatArray]:
     if publication is not None:
         found["Before: published by the market"] = publication.figures.prices
     for dossier, title in (
-        (example.plain, "After: cleared with Laplace noise"),
+        (example.plain, _PLAIN),
         (example.dossier, "After: cleared with PPSM's release"),
     ):
         evaluation = None if dossier is None else dossier.evaluation

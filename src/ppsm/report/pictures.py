@@ -26,7 +26,7 @@ def inline_svg(figure: Figure, name: str, description: str) -> str:
     """A figure as SVG for the inside of a page: no prologue, names of its own, letters as text."""
     stream = io.StringIO()
     with rc_context({"svg.hashsalt": "ppsm", "svg.fonttype": "none"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
+        figure.savefig(stream, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.03)
     text = stream.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -88,14 +88,17 @@ def _draw_measure(
             ]
             if not values:
                 axes.annotate(
-                    "none\ncleared", (place + offset, 0.02), xycoords=("data", "axes fraction"),
+                    "none\ncleared", (place + offset, 0.05), xycoords=("data", "axes fraction"),
                     ha="center", va="bottom", fontsize=7.5, color=colour,
                 )  # fmt: skip
                 continue
             mean = float(np.mean(values))
             if has_range:
                 axes.vlines(place + offset, min(values), max(values), color=colour, linewidth=2.5)
-            axes.plot(place + offset, mean, marker, color=colour, markersize=7, markeredgecolor=BLACK)
+            axes.plot(
+                place + offset, mean, marker, color=colour, markersize=7, markeredgecolor=BLACK,
+                clip_on=False, zorder=3,
+            )  # fmt: skip
     handles = [
         axes.plot([], [], marker, color=colour, markeredgecolor=BLACK, label=MECHANISM_TITLES[mechanism])[0]
         for mechanism, (colour, marker) in _STYLES.items()

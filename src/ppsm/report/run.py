@@ -8,6 +8,7 @@ side, with solvers, memory and files of its own, and its noise never leaves.
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from ppsm.errors import InputError
 from ppsm.mechanism import PPSM, Dossier, GaucCoordination
 from ppsm.mechanism.files import DOSSIER, write_release
 from ppsm.mechanism.instance import Instance, Workspace, simulate_instance
-from ppsm.mechanism.interrupts import watched
+from ppsm.mechanism.interrupts import Watch, watched
 from ppsm.mechanism.owner_acts import PURPOSE, open_ledger, published_predictor, write_for_owner
 from ppsm.mechanism.tradeoff import RECORDS, Record, grid, read_records, run_grid
 from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
@@ -90,20 +91,11 @@ class Job:
         return self._workspace(demand)
 
 
-def make_example(job: Job, kept: Dossier | None, describe: Callable[[str], None]) -> ExampleRelease:
-    """The release that the report shows, with its files in the output directory.
-
-    ``kept`` is that of an earlier call (:func:`kept_release`).
-    """
-    with watched() as watch:
-        describe("clearing the original markets (once, the longest step)")
-        example = _public_example(job, describe) if job.public else _private_example(job, kept, describe)
-        watch.check()
-    return example
-
-
 def measure(job: Job, advance: Callable[[Record], None]) -> OwnerOnly[Comparison]:
-    """All runs, of which those on file are not repeated; Ctrl-C ends it with what is done."""
+    """All runs, of which those on file are not repeated; Ctrl-C ends it with what is done.
+
+    Ctrl-C while the original game is cleared, to which all errors are relative, is raised.
+    """
     if not job.records.exists():
         os.close(os.open(job.records, os.O_CREAT | os.O_WRONLY, 0o644 if job.public else 0o600))
     return for_owner_only(
@@ -113,55 +105,72 @@ def measure(job: Job, advance: Callable[[Record], None]) -> OwnerOnly[Comparison
 
 
 def _measured(job: Job, workspace: Workspace, advance: Callable[[Record], None]) -> Comparison:
+    instances = job.instances
     done: list[Record] = []
 
     def note(record: Record) -> None:
         done.append(record)
         advance(record)
 
-    try:
-        run_grid(workspace, job.instances, job.records, note)
-    except KeyboardInterrupt:
-        return Comparison(tuple(done), len(job.instances))
-    return Comparison(tuple(done), len(job.instances))
+    with watched() as watch:
+        workspace.original(instances[0].power_stress, instances[0].gas_stress)
+        watch.check()
+    with suppress(KeyboardInterrupt):
+        run_grid(workspace, instances, job.records, note)
+    return Comparison(tuple(done), len(instances))
 
 
-def _public_example(job: Job, describe: Callable[[str], None]) -> ExampleRelease:
-    """Seeded noise on public data; the first draw, with and without repair."""
-    shown = [each for each in job.instances if each.alpha == job.mechanism.alpha][:3]
-    by_name = {each.mechanism: each for each in shown}
-    workspace = job.workspace
-    workspace.original(job.setting.power_stress, job.setting.gas_stress)
-    game = workspace.game(job.setting.power_stress)
+def public_example(job: Job, comparison: Comparison) -> ExampleRelease:
+    """Seeded noise on public data: a draw with which Laplace could be cleared, if there is one."""
+    alpha = job.mechanism.alpha
+    draws = [
+        record["repetition"]
+        for record in comparison.records
+        if record["alpha"] == alpha and record["mechanism"] == "laplace" and record["feasible"]
+    ]
+    draw = draws[0] if draws else job.first
+    shown = {
+        each.mechanism: each for each in job.instances if each.alpha == alpha and each.repetition == draw
+    }
+    game = job.workspace.game(job.setting.power_stress)
     dossiers = {}
     for name in ("laplace", "ppsm"):
-        describe(f"the release to show: {name}")
-        release = simulate_instance(workspace, by_name[name])
+        release = simulate_instance(job.workspace, shown[name])
         dossiers[name] = release.dossier.with_evaluation(game.clear(release.released.values))
     write_release(job.directory, job.setting.case, dossiers["ppsm"])
     return ExampleRelease(dossiers["ppsm"], dossiers["laplace"])
 
 
-def _private_example(job: Job, kept: Dossier | None, describe: Callable[[str], None]) -> ExampleRelease:
-    """A private release of the secret, charged to the ledger of the output directory; made once."""
+def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], None]) -> ExampleRelease:
+    """A private release of the secret, charged to the ledger of the output directory; made once.
+
+    ``kept`` is that of an earlier call (:func:`kept_release`).
+    """
     if kept is not None and kept.evaluation is not None:
         return ExampleRelease(kept)
-    # This game never sees the secret: publish_outcome clears the original with solvers of its own.
-    limit = max(_ORIGINAL_SECONDS, job.seconds)
-    game = GaucCoordination(job.setting.case, job.setting.power_stress, time_limit=limit)
-    dossier = kept
-    if dossier is None:
-        ledger = open_ledger(None, job.directory, job.secret.dataset, job.mechanism)
-        job.mechanism.noise.check_budget(job.secret, ledger)
-        predictor = published_predictor(game, job.secret, ledger)
-        describe("the private release")
-        release = job.mechanism.release(job.secret, game, predictor, ledger=ledger, purpose=PURPOSE)
-        dossier = release.dossier
-        write_release(job.directory, job.setting.case, dossier)
-    describe("clearing the markets with the release (it is written already)")
-    evaluated = dossier.with_evaluation(game.clear(dossier.released.values))
+    with watched() as watch:
+        # This game never sees the secret: publish_outcome clears the original with solvers of its own.
+        limit = max(_ORIGINAL_SECONDS, job.seconds)
+        game = GaucCoordination(job.setting.case, job.setting.power_stress, time_limit=limit)
+        dossier = kept or _private_release(job, game, watch, describe)
+        describe("clearing the markets with the release (it is written already)")
+        evaluated = dossier.with_evaluation(game.clear(dossier.released.values))
+        watch.check()
     write_release(job.directory, job.setting.case, evaluated)
     return ExampleRelease(evaluated)
+
+
+def _private_release(
+    job: Job, game: GaucCoordination, watch: Watch, describe: Callable[[str], None]
+) -> Dossier:
+    ledger = open_ledger(None, job.directory, job.secret.dataset, job.mechanism)
+    job.mechanism.noise.check_budget(job.secret, ledger)
+    predictor = published_predictor(game, job.secret, ledger)
+    watch.check()
+    describe("the private release")
+    release = job.mechanism.release(job.secret, game, predictor, ledger=ledger, purpose=PURPOSE)
+    write_release(job.directory, job.setting.case, release.dossier)
+    return release.dossier
 
 
 def kept_release(job: Job) -> Dossier | None:
