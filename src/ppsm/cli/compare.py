@@ -53,7 +53,7 @@ def compare(
     eta_d: Annotated[str, typer.Option(help="Half-width of the price bands.")] = "0.1%",
     seed: Annotated[int, typer.Option(help="Number of the first draw; each number is a draw.")] = 0,
     time_limit: Annotated[
-        float, typer.Option(help="Seconds for clearing the markets with a release; the original has 120.")
+        float, typer.Option(help="Seconds for clearing the markets with a release; the original has 300.")
     ] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print table and conclusion as JSON.")] = False,
 ) -> None:
