@@ -14,7 +14,7 @@ from ppsm.cases import load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cli import app
 from ppsm.errors import InputError
-from ppsm.figures import case_map, price_maps, save_figure, solution_map
+from ppsm.figures import case_map, price_maps, price_panels, save_figure, solution_map
 from ppsm.figures.state import GasState, gas_components, gas_ends, power_state
 from ppsm.markets.gas import build_gas_market
 from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
@@ -166,3 +166,26 @@ def test_commands(tmp_path: Path) -> None:
     result = runner.invoke(app, ["gauc", "--case", "no-such-case", "--map", "map.doc"])
     assert isinstance(result.exception, InputError)
     assert "map.doc" in str(result.exception)
+
+
+def test_price_panels_are_one_figure_each_on_one_scale() -> None:
+    case = load_case("medium")
+    prices = np.linspace(10.0, 20.0, len(case.junctions))
+    panels = price_panels(case, {"before": prices, "after": 2 * prices})
+    assert list(panels) == ["before", "after"]
+    scales = []
+    for title, figure in panels.items():
+        axes = figure.axes[0]
+        assert axes.get_title(loc="left") == title
+        points = next(
+            each
+            for each in axes.collections
+            if isinstance(each, PathCollection) and each.get_array() is not None
+        )
+        shown = np.sort(np.asarray(points.get_array()))
+        expected = (prices if title == "before" else 2 * prices) * MWH_PER_MMBTU
+        np.testing.assert_allclose(shown, np.sort(expected))
+        scales.append((points.norm.vmin, points.norm.vmax))
+    assert scales[0] == scales[1]
+    with pytest.raises(InputError, match="no prices to draw"):
+        price_panels(case, {})

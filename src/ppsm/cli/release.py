@@ -12,19 +12,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ppsm.cases import Case, load_case, read_demand
+from ppsm.cases import Case, load_case
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import app, interruptible
 from ppsm.cli.output import writable_directory
+from ppsm.cli.owner import read_secret
 from ppsm.cli.units import fraction
 from ppsm.errors import InputError
 from ppsm.privacy import Ledger, Sensitive
 
 if TYPE_CHECKING:
     from ppsm.mechanism import GaucCoordination, Laplace, Outcome, Predictor, Release
-
-LEDGER = "ledger.db"
-_PURPOSE = "coordination of gas and power markets"
 
 
 class MechanismName(StrEnum):
@@ -91,14 +89,15 @@ def release(
     check_stress(loaded, power_stress, gas_stress)
     widths = fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d")
     name = dataset or f"gas-demand/{loaded.name}"
-    secret = _secret(loaded, demand, gas_stress, name)
+    secret = read_secret(loaded, demand, gas_stress, name)
     directory = writable_directory(out)
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.mechanism import GaucCoordination
     from ppsm.mechanism.files import write_release
+    from ppsm.mechanism.owner_acts import PURPOSE, open_ledger
 
     chosen = _mechanism(loaded, mechanism, alpha, epsilon, widths, prior)
-    book = None if seed is not None else _ledger(ledger, directory, name, chosen)
+    book = None if seed is not None else open_ledger(ledger, directory, name, chosen)
     if book is not None:
         chosen.noise.check_budget(secret, book)
     console = Console(stderr=True)
@@ -109,9 +108,9 @@ def release(
         models = None if mechanism is MechanismName.LAPLACE else _PREDICTORS[predictor](run)
         spinner.update("releasing")
         if book is None:
-            released = chosen.simulate(secret, game, models, seed=seed or 0, purpose=_PURPOSE)
+            released = chosen.simulate(secret, game, models, seed=seed or 0, purpose=PURPOSE)
         else:
-            released = chosen.release(secret, game, models, ledger=book, purpose=_PURPOSE)
+            released = chosen.release(secret, game, models, ledger=book, purpose=PURPOSE)
         write_release(directory, loaded, released.dossier)
         spinner.update("clearing the markets with the release (it is written already)")
         outcome = game.clear(released.released.values)
@@ -142,31 +141,6 @@ def _mechanism(
     return PPSM(alpha=alpha, epsilon=epsilon, eta_p=widths[0], eta_d=widths[1], prior=known)
 
 
-def _secret(case: Case, demand: Path | None, gas_stress: float | None, dataset: str) -> Sensitive:
-    if demand is not None and gas_stress is None:
-        vector = read_demand(demand, case)
-    elif gas_stress is not None and demand is None:
-        vector = case.demand_mwh(gas_stress)
-    else:
-        given = "neither" if demand is None else "both"
-        raise InputError(
-            f"{given} of --gas-stress and --demand was given: say where the demand is from with one of them."
-        )
-    return Sensitive(vector, dataset=dataset, unit="MWh", labels=case.delivery_ids)
-
-
-def _ledger(path: Path | None, directory: Path, dataset: str, mechanism: "Laplace") -> Ledger:
-    """The ledger to charge; a new one in the output directory covers exactly one such release."""
-    if path is not None:
-        return Ledger(path)
-    own = directory / LEDGER
-    if own.exists():
-        return Ledger(own)
-    book = Ledger.create(own)
-    book.grant(dataset, epsilon=mechanism.epsilon, alpha=mechanism.alpha, unit="MWh")
-    return book
-
-
 @dataclass(frozen=True, eq=False)
 class _Run:
     """What the predictors are made from."""
@@ -182,18 +156,15 @@ class _Run:
 def _published(run: _Run) -> "Predictor":
     """The paper's setting; on the owner's side the market is cleared with solvers of its own."""
     from ppsm.mechanism import PublicOutcome
-    from ppsm.mechanism.instance import seed_of
-    from ppsm.privacy import for_owner_only, publish_outcome, simulated_publication
+    from ppsm.mechanism.owner_acts import published_predictor
+    from ppsm.privacy import for_owner_only, simulated_publication
 
     if run.ledger is None:
         # A simulation: its noise can be subtracted anyway, so the markets may share their solvers.
         figures = for_owner_only(run.secret, run.game.figures).reveal()
         simulated = simulated_publication(figures, dataset=run.secret.dataset)
         return PublicOutcome(simulated, seed=run.seed or 0)
-    clear = run.game.separate().figures
-    publication = publish_outcome(run.secret, clear, ledger=run.ledger, purpose="market report of the day")
-    # The noise on the leader's prices protects nothing, so its seed may be known.
-    return PublicOutcome(publication, seed=seed_of("prices", publication.time))
+    return published_predictor(run.game, run.secret, run.ledger)
 
 
 def _learned(run: _Run) -> "Predictor":

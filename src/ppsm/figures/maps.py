@@ -1,11 +1,13 @@
 """Maps of a case: its two networks, a solution of the game on them, and prices beside other prices."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -80,13 +82,7 @@ def price_maps(case: Case, prices_usd_per_mwh: Mapping[str, FloatArray]) -> Figu
 
     The keys are the titles of the panels.
     """
-    if not prices_usd_per_mwh:
-        raise InputError("there are no prices to draw; give at least one vector.")
-    vectors = {
-        title: frozen_vector(prices, len(case.junctions), f"the prices '{title}'") * MWH_PER_MMBTU
-        for title, prices in prices_usd_per_mwh.items()
-    }
-    every = np.concatenate(list(vectors.values()))
+    vectors, every = _prices_to_draw(case, prices_usd_per_mwh)
     scale = _scale(every, _NARROWEST_PRICE)
     figure = new_figure(7.2 * len(vectors), 4.6)
     panels = figure.subplots(1, len(vectors), squeeze=False)[0]
@@ -99,6 +95,42 @@ def price_maps(case: Case, prices_usd_per_mwh: Mapping[str, FloatArray]) -> Figu
     return figure
 
 
+def price_panels(case: Case, prices_usd_per_mwh: Mapping[str, FloatArray]) -> dict[str, Figure]:
+    """The same as one small figure for each title, with both networks: for pages that arrange them.
+
+    Letters are large for the size of the figure, since a page on a phone shows it 5 cm wide.
+    """
+    vectors, every = _prices_to_draw(case, prices_usd_per_mwh)
+    scale = _scale(every, _NARROWEST_PRICE)
+    figures = {}
+    for title, prices in vectors.items():
+        figure = new_figure(4.7, 4.3)
+        axes = figure.add_subplot()
+        layers.prepare(axes, case, title, power=True)
+        layers.draw_lines(axes, case)
+        layers.draw_pipes(axes, case)
+        points = layers.draw_prices(axes, case, prices, scale)
+        bar = _add_colour_bar(figure, [axes], points, every, _PRICE_LABEL, location="bottom")
+        bar.ax.tick_params(labelsize=8.5)
+        axes.tick_params(labelsize=8.5)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        figures[title] = figure
+    return figures
+
+
+def _prices_to_draw(
+    case: Case, prices_usd_per_mwh: Mapping[str, FloatArray]
+) -> tuple[dict[str, FloatArray], FloatArray]:
+    """The vectors in $/MMBtu by title, and all of their prices."""
+    if not prices_usd_per_mwh:
+        raise InputError("there are no prices to draw; give at least one vector.")
+    vectors = {
+        title: frozen_vector(prices, len(case.junctions), f"the prices '{title}'") * MWH_PER_MMBTU
+        for title, prices in prices_usd_per_mwh.items()
+    }
+    return vectors, np.concatenate(list(vectors.values()))
+
+
 def _scale(values: FloatArray, narrowest: float) -> Normalize:
     low, high = (float(end) for end in np.quantile(values, [_LEFT_OUT, 1 - _LEFT_OUT]))
     widen = max(narrowest - (high - low), 0.0) / 2
@@ -106,14 +138,20 @@ def _scale(values: FloatArray, narrowest: float) -> Normalize:
 
 
 def _add_colour_bar(
-    figure: Figure, panels: Sequence[Axes], points: PathCollection, values: FloatArray, label: str
-) -> None:
+    figure: Figure,
+    panels: Sequence[Axes],
+    points: PathCollection,
+    values: FloatArray,
+    label: str,
+    location: Literal["right", "bottom"] = "right",
+) -> Colorbar:
     """A scale beside the panels; its ends are pointed where values lie beyond it."""
     beyond = (bool(values.min() < points.norm.vmin), bool(values.max() > points.norm.vmax))
     extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-    bar = figure.colorbar(points, ax=list(panels), shrink=0.8, extend=extend[beyond])
+    bar = figure.colorbar(points, ax=list(panels), shrink=0.8, extend=extend[beyond], location=location)
     bar.set_label(label, fontsize=8)
     bar.ax.tick_params(labelsize=7)
+    return bar
 
 
 def _headline(solution: GaucSolution) -> str:

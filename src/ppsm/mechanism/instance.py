@@ -1,6 +1,7 @@
 """One run of a mechanism on a stress cell of a case, as one flat record: what experiments are made of.
 
-Data are the case's own demand, which is public, and noise is seeded. The runs are paired. Everything random
+Data are the case's own demand, which is public, or an owner's, in which case every record is the owner's too
+(:func:`ppsm.privacy.for_owner_only`). Noise is seeded. The runs are paired. Everything random
 derives from the axes of the experiment (:func:`seed_of`): mechanisms and bands at the same cell, alpha and
 repetition share the noise, and all alphas of a cell and repetition share the leader's prices. One
 :class:`Workspace` clears the original game and all releases with the same solver and memory, so where the
@@ -34,10 +35,13 @@ from ppsm.privacy.sensitive import Sensitive
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """The axes of one run; ``eta_p`` and ``eta_d`` are fractions, ``alpha`` is in MWh."""
+    """The axes of one run; ``eta_p`` and ``eta_d`` are fractions, ``alpha`` is in MWh.
+
+    Without a gas stress the demand is the workspace's own.
+    """
 
     power_stress: float
-    gas_stress: float
+    gas_stress: float | None
     alpha: float
     mechanism: str
     repetition: int
@@ -63,10 +67,14 @@ class Workspace:
         A directory for remembered commitments, so that processes and later runs share them.
     gap, clear_seconds
         For clearing the game.
+    original_seconds
+        For clearing the original game, ``clear_seconds`` unless given: all errors are relative to it.
     fidelity_seconds
         For step 3b.
     prior
         Public knowledge about the entries, for all runs.
+    demand
+        The demand of instances without a gas stress.
     """
 
     def __init__(
@@ -76,15 +84,34 @@ class Workspace:
         *,
         gap: float = 5e-4,
         clear_seconds: float = 120.0,
+        original_seconds: float | None = None,
         fidelity_seconds: float = 10.0,
         prior: PublicPrior | None = None,
+        demand: FloatArray | None = None,
     ) -> None:
         self.case, self.gap, self.clear_seconds = case, gap, clear_seconds
         self.solver = GasAwareCommitment(case, cache)
+        self.original_seconds = clear_seconds if original_seconds is None else original_seconds
         self.limits = SearchLimits(seconds=fidelity_seconds)
         self.prior = prior
+        self._demand = demand
         self._games: dict[float, GaucCoordination] = {}
-        self._originals: dict[tuple[float, float], Outcome] = {}
+        self._originals: dict[tuple[float, float | None], Outcome] = {}
+
+    @property
+    def name(self) -> str:
+        """The case; with a demand of its own, also a fingerprint of it, so that records are not mixed up."""
+        if self._demand is None:
+            return self.case.name
+        return f"{self.case.name}/{hashlib.sha256(self._demand.tobytes()).hexdigest()[:16]}"
+
+    def demand(self, gas_stress: float | None) -> FloatArray:
+        """The demand of a cell."""
+        if gas_stress is not None:
+            return self.case.demand_mwh(gas_stress)
+        if self._demand is None:
+            raise InputError("neither a gas stress nor a demand was given: give one of them.")
+        return self._demand
 
     def game(self, power_stress: float) -> GaucCoordination:
         """The game at a power stress, made once."""
@@ -94,16 +121,20 @@ class Workspace:
             )
         return self._games[power_stress]
 
-    def original(self, power_stress: float, gas_stress: float) -> Outcome:
-        """The game cleared with the case's own demand, solved once per cell."""
+    def original(self, power_stress: float, gas_stress: float | None) -> Outcome:
+        """The game cleared with the true demand, solved once per cell."""
         cell = (power_stress, gas_stress)
         if cell not in self._originals:
             check_stress(self.case, power_stress, gas_stress)
-            outcome = self.game(power_stress).clear(self.case.demand_mwh(gas_stress))
+            game = self.game(power_stress)
+            game.time_limit = self.original_seconds
+            outcome = game.clear(self.demand(gas_stress))
+            game.time_limit = self.clear_seconds
             if not outcome.feasible:
+                gas = "a demand of its own" if gas_stress is None else f"+{gas_stress:.0%}"
                 raise InputError(
-                    f"the original game of '{self.case.name}' at +{power_stress:.0%} / +{gas_stress:.0%} has "
-                    f"no answer ({outcome.status}): choose another cell."
+                    f"the original game of '{self.case.name}' at +{power_stress:.0%} / {gas} has no answer "
+                    f"({outcome.status}): choose another cell."
                 )
             self._originals[cell] = outcome
         return self._originals[cell]
@@ -139,7 +170,7 @@ def simulate_instance(
     """The release of an instance, with seeded noise."""
     check_stress(workspace.case, instance.power_stress, instance.gas_stress)
     game = workspace.game(instance.power_stress)
-    demand = workspace.case.demand_mwh(instance.gas_stress)
+    demand = workspace.demand(instance.gas_stress)
     secret = Sensitive(demand, dataset=workspace.case.name, unit=game.unit, labels=game.entry_names)
     axes = (workspace.case.name, instance.power_stress, instance.gas_stress, instance.repetition)
     chosen = workspace.predictor(instance) if predictor is None else predictor
@@ -165,14 +196,14 @@ def run_instance(
     outcome = game.clear(release.released.values)
     cleared_after = clearing.read()
     return {
-        "case": workspace.case.name,
+        "case": workspace.name,
         **asdict(instance),
         **_outcome_fields("original", original),
         **_outcome_fields("released", outcome),
         "feasible": outcome.feasible,
         "status": outcome.status.value,
         **_error_fields(original, outcome),
-        **_distance_fields(workspace.case.demand_mwh(instance.gas_stress), release),
+        **_distance_fields(workspace.demand(instance.gas_stress), release),
         **_fidelity_fields(release),
         **_phase_fields(release),
         "cpu_release": released_after[0],

@@ -44,14 +44,18 @@ class TradeoffRow:
 def grid(
     *,
     power_stress: float,
-    gas_stress: float,
+    gas_stress: float | None,
     alphas: Sequence[float],
     repetitions: int,
     eta_p: float,
     eta_d: float,
     epsilon: float = 1.0,
+    first: int = 0,
 ) -> list[Instance]:
-    """The instances of a trade-off; repetitions are outermost, so a part of a run is a fair sample."""
+    """The instances of a trade-off; repetitions are outermost, so a part of a run is a fair sample.
+
+    Repetitions are numbered from ``first``; each number has noise of its own.
+    """
     return [
         Instance(
             power_stress=power_stress,
@@ -63,7 +67,7 @@ def grid(
             eta_d=eta_d,
             epsilon=epsilon,
         )
-        for repetition in range(repetitions)
+        for repetition in range(first, first + repetitions)
         for alpha in alphas
         for mechanism in MECHANISMS
     ]
@@ -78,7 +82,7 @@ def run_grid(
     """Run what the file does not hold yet, and return the records of these instances in their order."""
     wanted = list(instances)
     done = {_key(record): record for record in read_records(file)}
-    name = workspace.case.name
+    name = workspace.name
     with file.open("a", encoding="utf-8") as stream, watched() as watch:
         for instance in wanted:
             key = _key({"case": name, **asdict(instance)})

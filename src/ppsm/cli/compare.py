@@ -1,0 +1,179 @@
+"""``ppsm compare``: the three mechanisms side by side over a few draws, with a report to share."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+from ppsm.cases import load_case
+from ppsm.cases.schema import builtin_cases
+from ppsm.cases.stress import check_stress
+from ppsm.cli.app import EXIT_INTERRUPTED, app
+from ppsm.cli.output import writable_directory
+from ppsm.cli.owner import owner_directory, read_secret
+from ppsm.cli.units import fraction, numbers
+from ppsm.errors import InputError
+
+if TYPE_CHECKING:
+    from ppsm.mechanism.tradeoff import Record
+    from ppsm.report import Comparison, ExampleRelease
+    from ppsm.report.run import Job
+
+REPORT, TABLE = "report.html", "compare.csv"
+
+
+@app.command()
+def compare(
+    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.36 is +36 %.")],
+    out: Annotated[Path, typer.Option(help="Directory for the reports, the records and the table.")],
+    gas_stress: Annotated[
+        float | None, typer.Option(help="Relative increase of the case's gas demands.")
+    ] = None,
+    demand: Annotated[
+        Path | None, typer.Option(help="A secret demand: a CSV file node,demand_mwh instead of a stress.")
+    ] = None,
+    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
+    alphas: Annotated[str, typer.Option(help="Distances to compare, in MWh.")] = "10,100,1000",
+    draws: Annotated[int, typer.Option(help="Draws of the noise.")] = 3,
+    eta_p: Annotated[str, typer.Option(help="Half-width of the value band.")] = "0.1%",
+    eta_d: Annotated[str, typer.Option(help="Half-width of the price bands.")] = "0.1%",
+    seed: Annotated[int, typer.Option(help="Number of the first draw; each number is a draw.")] = 0,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for clearing the markets with a release; the original has 300.")
+    ] = 30.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print table and conclusion as JSON.")] = False,
+) -> None:
+    """Compare Laplace, PPSM_p and PPSM on one stress cell, and write a report to share and one for the owner.
+
+    On a built-in case the demand is public and everything is shared. Any other demand is a secret: the
+    comparison stays in DIR/owner, and DIR/report.html shows one private release of PPSM at the middle alpha,
+    charged to DIR/ledger.db. Ctrl-C leaves complete files of what was done; the same command goes on. Exit
+    codes: 0 done; 2 unusable input; 4 release refused; 130 interrupted.
+    """
+    loaded = load_case(case)
+    check_stress(loaded, power_stress, gas_stress)
+    if draws < 1 or seed < 0:
+        raise InputError(f"{draws} draws from number {seed} were asked for; expected at least 1 from 0 on.")
+    if not time_limit > 0:
+        raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
+    distances, widths = numbers(alphas, "alphas"), (fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d"))
+    secret = read_secret(loaded, demand, gas_stress, f"gas-demand/{loaded.name}")
+    directory = writable_directory(out)
+    owner = owner_directory(directory)
+    # What can be refused was refused; the markets need linopy, which takes a while to load.
+    from ppsm.report import Setting
+    from ppsm.report.run import Job
+
+    job = Job(
+        setting=Setting(
+            case=loaded, power_stress=power_stress, gas_stress=gas_stress, eta_p=widths[0], eta_d=widths[1]
+        ),
+        secret=secret,
+        public=demand is None and case in builtin_cases(),
+        alphas=distances,
+        draws=draws,
+        first=seed,
+        seconds=time_limit,
+        directory=directory,
+        owner=owner,
+    )
+    _run(job, as_json=as_json)
+
+
+def _run(job: "Job", *, as_json: bool) -> None:
+    from ppsm.mechanism.tradeoff import read_records
+    from ppsm.report.run import kept_release, measure, private_example, public_example
+
+    kept = kept_release(job)  # another job's files are refused before any work
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("building the markets", total=len(job.instances))
+
+        def describe(text: str) -> None:
+            bar.update(task, description=text)
+
+        def advance(record: "Record") -> None:
+            text = f"draw {record['repetition']}, alpha {record['alpha']:g}, {record['mechanism']}"
+            bar.update(task, advance=1, description=f"{text}: {record['status']}")
+
+        try:
+            describe("clearing the original markets (once, the longest step)")
+            example = None if job.public else private_example(job, kept, describe)
+            comparison = measure(job, advance).reveal()
+            describe("writing the reports")
+            example = example or public_example(job, comparison)
+        except KeyboardInterrupt:
+            _say_interrupted(job, len(read_records(job.records)))
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+        _write(job, example, comparison)
+    _print(job, comparison, as_json=as_json)
+    if len(comparison.records) < comparison.planned:
+        _say_interrupted(job, len(comparison.records))
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _say_interrupted(job: "Job", done: int) -> None:
+    sys.stderr.write(
+        f"interrupted after {done} of {len(job.instances)} runs, which are kept in {job.records}: run the "
+        "same command again to go on.\n"
+    )
+
+
+def _write(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:
+    from ppsm.mechanism.owner_acts import write_for_owner
+    from ppsm.mechanism.tradeoff import write_table
+    from ppsm.report import owner_page, shareable_page
+
+    page = shareable_page(job.setting, example, comparison if job.public else None)
+    part = job.directory / f"{REPORT}.part"
+    part.write_text(page, encoding="utf-8")
+    part.replace(job.directory / REPORT)
+    mine = owner_page(job.setting, job.secret, example, comparison)
+    write_for_owner(job.owner / REPORT, mine.reveal())
+    write_table(comparison.rows, job.records.parent / TABLE)
+
+
+def _print(job: "Job", comparison: "Comparison", *, as_json: bool) -> None:
+    from ppsm.report.pages import HEADINGS, table_cells
+
+    if as_json:
+        content = {
+            "report": str(job.directory / REPORT),
+            "owner_report": str(job.owner / REPORT),
+            "owner_only": not job.public,
+            "complete": len(comparison.records) == comparison.planned,
+            "rows": [asdict(row) for row in comparison.rows],
+            "conclusion": comparison.sentences,
+        }
+        sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
+        return
+    console = Console()
+    kind = "public data, seeded noise: not private" if job.public else "for the owner only: do not pass on"
+    console.print(f"\n{job.setting.case.title}: {job.setting.cell} ({kind})", highlight=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for place, heading in enumerate(HEADINGS.values()):
+        table.add_column(heading, justify="left" if place < 2 else "right")
+    for row in comparison.rows:
+        table.add_row(*table_cells(row), end_section=row.mechanism == "ppsm")
+    console.print(table)
+    for sentence in comparison.sentences:
+        console.print(f"- {sentence}", highlight=False)
+    console.print(
+        f"\nReport to share: {job.directory / REPORT}\nFor the owner only: {job.owner / REPORT}",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,42 @@
+"""Acts of the owner that several commands share: open a ledger, publish, write for one reader only."""
+
+import os
+from pathlib import Path
+
+from ppsm.mechanism.gauc import GaucCoordination
+from ppsm.mechanism.instance import seed_of
+from ppsm.mechanism.mechanisms import Laplace
+from ppsm.mechanism.predictors import PublicOutcome
+from ppsm.privacy import Ledger, Sensitive, publish_outcome
+
+LEDGER = "ledger.db"
+PURPOSE = "coordination of gas and power markets"
+
+
+def open_ledger(path: Path | None, directory: Path, dataset: str, mechanism: Laplace) -> Ledger:
+    """The ledger to charge; a new one in the output directory covers exactly one such release."""
+    if path is not None:
+        return Ledger(path)
+    own = directory / LEDGER
+    if own.exists():
+        return Ledger(own)
+    book = Ledger.create(own)
+    book.grant(dataset, epsilon=mechanism.epsilon, alpha=mechanism.alpha, unit="MWh")
+    return book
+
+
+def published_predictor(game: GaucCoordination, secret: Sensitive, ledger: Ledger) -> PublicOutcome:
+    """The paper's setting: the market publishes its figures, cleared by solvers of its own, on record."""
+    clear = game.separate().figures
+    publication = publish_outcome(secret, clear, ledger=ledger, purpose="market report of the day")
+    # The noise on the leader's prices protects nothing, so its seed may be known.
+    return PublicOutcome(publication, seed=seed_of("prices", publication.time))
+
+
+def write_for_owner(path: Path, text: str) -> None:
+    """Write a file that nobody else can read, at no moment; it appears complete or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    part.replace(path)

@@ -1,0 +1,160 @@
+"""What the figures of a comparison show, in plain words, and no more than that.
+
+Errors are compared on the draws in which Laplace could be cleared, so that both have the same noise. An error
+is called one only above the largest MIP gap of the runs it comes from; below it the sentence says so.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ppsm.mechanism.tradeoff import Record
+
+_LAPLACE, _BANDED = "laplace", (("ppsm-p", "PPSM_p"), ("ppsm", "PPSM"))
+
+
+def conclude(records: Sequence[Record], planned: int) -> list[str]:
+    """Sentences computed from the records; ``planned`` is how many there will be when the run is complete."""
+    if not records:
+        return ["No run is complete yet, so there is nothing to conclude."]
+    alphas = sorted({record["alpha"] for record in records})
+    sentences = [_feasibility(records, alphas)]
+    sentences += [text for alpha in alphas if (text := _paired_errors(records, alpha))]
+    sentences += [_worst_error(records), _distances(records, alphas[-1]), _caution(records, planned)]
+    return [text for text in sentences if text]
+
+
+def _of(records: Sequence[Record], mechanism: str, alpha: float | None = None) -> list[Record]:
+    return [
+        record
+        for record in records
+        if record["mechanism"] == mechanism and (alpha is None or record["alpha"] == alpha)
+    ]
+
+
+def _share(records: Sequence[Record]) -> str:
+    return f"{sum(record['feasible'] for record in records)} of {len(records)}"
+
+
+def _feasibility(records: Sequence[Record], alphas: Sequence[float]) -> str:
+    plain = ", ".join(
+        f"{_share(group)} draws at alpha {alpha:g} MWh"
+        for alpha in alphas
+        if (group := _of(records, _LAPLACE, alpha))
+    )
+    repaired = " and ".join(
+        f"{title} in {_share(group)}" for name, title in _BANDED if (group := _of(records, name))
+    )
+    text = f"With plain Laplace noise the markets could be cleared in {plain}."
+    if repaired:
+        text += f" With the repaired demand they could be cleared: {repaired}."
+    unproven = sum(record["status"] == "no_incumbent" for record in records)
+    if unproven:
+        text += (
+            f" In {unproven} of the other runs no answer was found in the time limit and none was proven to "
+            "be impossible; they count as not cleared."
+        )
+    return text
+
+
+def _mean_error(records: Sequence[Record], name: str) -> float:
+    return float(np.mean([abs(record[f"error_{name}_percent"]) for record in records]))
+
+
+def _largest_gap(records: Sequence[Record]) -> float:
+    return max(
+        100.0 * float(record[f"{which}_gap"]) for record in records for which in ("original", "released")
+    )
+
+
+def _paired_errors(records: Sequence[Record], alpha: float) -> str:
+    """Leader's and gas market's errors at one alpha, over the draws in which both could be cleared."""
+    repaired = {r["repetition"]: r for r in _of(records, "ppsm", alpha) if r["feasible"]}
+    plain = {r["repetition"]: r for r in _of(records, _LAPLACE, alpha) if r["feasible"]}
+    draws = sorted(repaired.keys() & plain.keys())
+    if not draws:
+        return ""
+    both = [plain[draw] for draw in draws], [repaired[draw] for draw in draws]
+    gap = _largest_gap([*both[0], *both[1]])
+    count = "the one draw" if len(draws) == 1 else f"the {len(draws)} draws"
+    return (
+        f"At alpha {alpha:g} MWh, over {count} in which both could be cleared, "
+        + _leader_clause(_mean_error(both[0], "leader"), _mean_error(both[1], "leader"), gap)
+        + "; the gas market's cost was off by "
+        + f"{_percent(_mean_error(both[0], 'gas'))} with Laplace and "
+        + f"{_percent(_mean_error(both[1], 'gas'))} with PPSM."
+    )
+
+
+def _leader_clause(plain: float, repaired: float, gap: float) -> str:
+    """Compare two mean errors as far as the gap allows."""
+    if plain == 0 and repaired == 0:
+        return "the power operator paid exactly the original cost with Laplace and with PPSM"
+    said = f"the power operator's cost was off by {_percent(plain)} with Laplace and "
+    said += "exactly the original one with PPSM" if repaired == 0 else f"by {_percent(repaired)} with PPSM"
+    limit = f"the largest MIP gap of {_percent(gap)}"
+    if max(plain, repaired) <= gap:
+        return f"{said}, both within {limit}, so they cannot be told apart"
+    if plain <= gap:
+        return f"{said}, the former within {limit}"
+    if repaired <= gap:
+        return f"{said}; only Laplace's error exceeds {limit}"
+    larger, times = ("Laplace", plain / repaired) if plain > repaired else ("PPSM", repaired / plain)
+    return f"{said}, {times:.1f} times as much with {larger} (largest MIP gap {_percent(gap)})"
+
+
+def _worst_error(records: Sequence[Record]) -> str:
+    cleared = [record for record in _of(records, "ppsm") if record["feasible"]]
+    if not cleared:
+        return ""
+    worst = max(abs(record["error_leader_percent"]) for record in cleared)
+    gap = _largest_gap(cleared)
+    if worst == 0:
+        return (
+            f"In all {len(cleared)} cleared runs of PPSM the operator paid exactly the original cost: the "
+            "runs are paired (same solver, same memory), and its commitment stayed valid. The largest MIP "
+            f"gap is {_percent(gap)}; a commitment that is better by less than that is not excluded."
+        )
+    same = sum(record["error_leader_percent"] == 0 for record in cleared)
+    text = (
+        f"Over all {len(cleared)} cleared runs of PPSM the operator's cost was off by at most "
+        f"{_percent(worst)}, and was exactly the original one in {same} of them"
+    )
+    if worst <= gap:
+        return (
+            f"{text}. That is within the largest MIP gap of {_percent(gap)}; the runs are paired (same "
+            "solver, same memory), but a difference below the gap proves nothing by itself."
+        )
+    return f"{text} (largest MIP gap {_percent(gap)})."
+
+
+def _distances(records: Sequence[Record], alpha: float) -> str:
+    group = _of(records, "ppsm", alpha)
+    if not group:
+        return ""
+    noisy, released = (
+        float(np.mean([record[name] for record in group])) for name in ("l1_noisy", "l1_released")
+    )
+    word = "nearer to" if released < noisy else "farther from"
+    return (
+        f"At alpha {alpha:g} MWh PPSM's release is {word} the true demand than the noisy one: "
+        f"{released:,.0f} against {noisy:,.0f} MWh in all, on average."
+    )
+
+
+def _caution(records: Sequence[Record], planned: int) -> str:
+    draws = len({record["repetition"] for record in records})
+    count = "1 draw" if draws == 1 else f"{draws} draws"
+    text = f"This is one stress cell with {count}: an illustration, no statistic."
+    if len(records) < planned:
+        text += f" It is incomplete: {len(records)} of {planned} runs are done."
+    return text
+
+
+def _percent(value: float) -> str:
+    """Per cent with as many digits as a small figure needs."""
+    if value == 0:
+        return "0 %"
+    if value < 0.0001:
+        return "less than 0.0001 %"
+    return f"{value:.4f} %" if value < 0.1 else f"{value:.2f} %"

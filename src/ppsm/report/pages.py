@@ -1,0 +1,229 @@
+"""The two pages of a comparison, each one file that opens without a network."""
+
+import math
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+import ppsm
+from ppsm.arrays import FloatArray
+from ppsm.errors import PrivacyError
+from ppsm.mechanism.dossier import Dossier
+from ppsm.mechanism.tradeoff import TradeoffRow
+from ppsm.privacy.owner import OwnerOnly, for_owner_only
+from ppsm.privacy.sensitive import Sensitive
+from ppsm.report.content import MECHANISM_TITLES, Comparison, ExampleRelease, Setting
+from ppsm.report.pictures import demand_picture, error_pictures, price_pictures
+
+# Long for a page, short for a terminal.
+HEADINGS = {
+    "alpha, MWh": "alpha",
+    "mechanism": "mechanism",
+    "draws": "draws",
+    "feasible, %": "feasible",
+    "L1 distance, MWh": "L1 MWh",
+    "leader's error, %": "leader %",
+    "electricity market's error, %": "power %",
+    "gas market's error, %": "gas %",
+    "largest MIP gap, %": "gap %",
+}
+
+_PLAIN = "After: cleared with Laplace noise"
+# What the page says of a step's output.
+_RESULTS = {
+    "values": "values",
+    "prices": "prices",
+    "status": "status",
+    "value": "market's cost, $",
+    "cost": "leader's cost, $",
+    "widening": "bands widened by the factor",
+    "gap": "gap",
+    "note": "",
+}
+
+
+def table_cells(row: TradeoffRow) -> list[str]:
+    """A row of the table as text, in the order of :data:`HEADINGS`."""
+
+    def text(value: float | None, digits: int = 3) -> str:
+        return "-" if value is None else f"{value:,.{digits}f}"
+
+    return [
+        f"{row.alpha_mwh:g}",
+        MECHANISM_TITLES[row.mechanism],
+        str(row.runs),
+        text(row.feasible_percent, 0),
+        text(row.l1_distance_mwh, 0),
+        text(row.leader_error_percent),
+        text(row.electricity_error_percent),
+        text(row.gas_error_percent),
+        text(row.gap_percent),
+    ]
+
+
+def shareable_page(setting: Setting, example: ExampleRelease, comparison: Comparison | None) -> str:
+    """The page for everybody.
+
+    ``comparison`` is measured against the true demand, so it must be None unless that is public test data,
+    which a private release never comes from.
+    """
+    dossier = example.dossier
+    if comparison is not None and dossier.private:
+        raise PrivacyError(
+            "A private release was to be reported beside figures measured against its secret: give those to "
+            "the owner's page only."
+        )
+    sentences = _release_sentences(dossier) if comparison is None else comparison.sentences
+    noise, prices = dossier.noisy.record, _prices(example)
+    return _render(
+        "shareable.html",
+        setting=setting,
+        private=dossier.private,
+        statement=dossier.statement,
+        entries=noise.dimension,
+        alpha=noise.alpha,
+        sentences=sentences,
+        **_comparison_parts(comparison),
+        maps=_pictures(price_pictures(setting.case, prices)),
+        has_plain=_PLAIN in prices,
+        publication_words=_publication_words(dossier),
+        steps=[{**each, "words": _step_words(each)} for each in dossier.steps],
+        theory_words=_theory_words(dossier),
+        dossier_json=dossier.to_json(),
+    )
+
+
+def owner_page(
+    setting: Setting, secret: Sensitive, example: ExampleRelease, comparison: Comparison
+) -> OwnerOnly[str]:
+    """The page with the true demand; revealed only to be written where the owner alone can read it."""
+    return for_owner_only(secret, lambda truth: _owner_text(setting, truth, example, comparison))
+
+
+def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, comparison: Comparison) -> str:
+    noisy, released = example.dossier.noisy.values, example.dossier.released.values
+    names = example.dossier.released.labels
+    labels = ("true MWh", "noisy MWh", "released MWh", "released - true")
+    nodes = [
+        {"name": name, "cells": list(zip(labels, map(float, cells), strict=True))}
+        for name, *cells in zip(names, truth, noisy, released, released - truth, strict=True)
+    ]
+    return _render(
+        "owner.html",
+        setting=setting,
+        public=not example.dossier.private,
+        alpha=example.dossier.noisy.record.alpha,
+        l1_noisy=float(np.abs(noisy - truth).sum()),
+        l1_released=float(np.abs(released - truth).sum()),
+        picture=Markup(demand_picture(names, truth, noisy, released)),  # noqa: S704 - our own drawing
+        nodes=nodes,
+        sentences=comparison.sentences,
+        **_comparison_parts(comparison),
+    )
+
+
+def _render(template: str, **content: Any) -> str:
+    environment = Environment(
+        loader=PackageLoader("ppsm.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style = resources.files("ppsm.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    environment.globals.update(
+        style=Markup(style),  # noqa: S704 - our own file
+        version=ppsm.__version__,
+        headings=list(HEADINGS),
+    )
+    return environment.get_template(template).render(content)
+
+
+def _comparison_parts(comparison: Comparison | None) -> dict[str, Any]:
+    if comparison is None or not comparison.records:
+        return {"table": [], "error_pictures": []}
+    return {
+        "table": [{"mechanism": row.mechanism, "cells": table_cells(row)} for row in comparison.rows],
+        "error_pictures": _pictures(error_pictures(comparison.records)),
+    }
+
+
+def _pictures(drawn: list[str]) -> list[Markup]:
+    return [Markup(picture) for picture in drawn]  # noqa: S704 - our own drawings
+
+
+def _prices(example: ExampleRelease) -> Mapping[str, FloatArray]:
+    """Prices that may be shown: published ones, and those of the game cleared with a release."""
+    found = {}
+    publication = example.dossier.publication
+    if publication is not None:
+        found["Before: published by the market"] = publication.figures.prices
+    for dossier, title in (
+        (example.plain, _PLAIN),
+        (example.dossier, "After: cleared with PPSM's release"),
+    ):
+        evaluation = None if dossier is None else dossier.evaluation
+        if evaluation is not None and evaluation["prices"] is not None:
+            found[title] = np.array(evaluation["prices"])
+    return found
+
+
+def _publication_words(dossier: Dossier) -> str:
+    publication = dossier.publication
+    if publication is None:
+        return "The original market published nothing, so only prices of the release are shown."
+    if publication.recorded:
+        return (
+            f"The prices before are public: the market published them at {publication.time} "
+            f"({publication.purpose}), by an explicit act that the ledger notes under the hash "
+            f"{publication.entry_hash}. The prices after come from the release alone."
+        )
+    return (
+        "The prices before are those that the market would publish; in this demonstration that act is "
+        "simulated, with public data. The prices after come from the release alone."
+    )
+
+
+def _release_sentences(dossier: Dossier) -> list[str]:
+    """What a private release did, from public figures: published ones and the game cleared with it."""
+    evaluation = dossier.evaluation or {}
+    hidden = "How far the release is from the true demand is known to the owner alone."
+    if evaluation["leader_cost"] is None:
+        return [f"The game could not be cleared with the release ({evaluation['status']}).", hidden]
+    said = f"With the release the power operator pays {evaluation['leader_cost']:,.0f} $"
+    if dossier.publication is not None:
+        before = dossier.publication.figures.leader_cost
+        change = 100.0 * (evaluation["leader_cost"] - before) / max(abs(before), 1e-12)
+        said += f"; the market published a cost of {before:,.0f} $, which is a difference of {change:+.4f} %"
+    gap = evaluation["gap"]
+    tail = "" if gap is None else f" Both costs are known to a MIP gap of about {100 * gap:.4f} %."
+    return [f"{said}.{tail}", hidden]
+
+
+def _step_words(step: Mapping[str, Any]) -> str:
+    """The result of a step in a few words; the dossier has all of it."""
+    words = []
+    for name, title in _RESULTS.items():
+        value = step["output"].get(name)
+        if isinstance(value, list):
+            words.append(f"{len(value)} {title}")
+        elif isinstance(value, float | int):
+            words.append(f"{title} {value:,.6g}")
+        elif value:
+            words.append(f"{title} {value}".strip())
+    return ", ".join(words)
+
+
+def _theory_words(dossier: Dossier) -> str:
+    distance = dossier.theory["distance"]
+    bound = distance["expected_l1"]
+    if bound is None or not math.isfinite(bound):
+        return f"Theory gives no bound on the distance: {distance['premise']}."
+    return (
+        f"Theory: on average over the noise the release is within {bound:,.0f} MWh (L1) of the true demand, "
+        f"provided that {distance['premise']}."
+    )

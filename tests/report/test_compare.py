@@ -1,0 +1,262 @@
+"""``ppsm compare`` from the outside: what is shared, what stays with the owner, stopping and going on."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ppsm import InputError, Ledger, PrivacyError, load_case
+from ppsm.cli import app
+from ppsm.mechanism import Dossier
+from ppsm.mechanism.tradeoff import read_records
+from ppsm.report import Comparison, ExampleRelease, Setting, shareable_page
+
+CELL = ["compare", "--case", "two_node", "--power-stress", "0"]
+QUICK = ["--alphas", "300", "--draws", "1", "--time-limit", "10"]
+SECRET = 812.3456789
+EMBEDDED = ("#", "data:image/png;base64,")
+VOID = {"meta", "br", "use", "path", "rect"}
+
+
+def ppsm(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-c", "from ppsm.cli import run; run()", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=170,
+    )
+
+
+class Page(HTMLParser):
+    """Tags that are not closed, names used twice, and everything that a browser would fetch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: Counter[str] = Counter()
+        self.fetched: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self.note(tag, attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.note(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def note(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id":
+                self.ids[value or ""] += 1
+            elif name.split(":")[-1] in ("src", "href", "data") and not (value or "").startswith(EMBEDDED):
+                self.fetched.append(f"{tag} {name}={value}")
+        if tag in ("script", "link", "iframe", "img", "object"):
+            self.fetched.append(tag)
+
+
+def check_page(text: str) -> None:
+    page = Page(text)
+    assert page.open == []
+    assert page.fetched == []
+    assert [name for name, count in page.ids.items() if count > 1] == []
+    assert re.findall(r"url\((?!#)|@import", text) == []
+    assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(page.ids)
+
+
+def forms_of(value: float, least_digits: int) -> set[str]:
+    """A number as people and programs write it, with all roundings that have some digits left."""
+    exact = repr(value)
+    rounded = {f"{value:.{digits}f}" for digits in range(1, 8)}
+    cut = {exact[:length] for length in range(1, len(exact) + 1)}
+    forms = {exact, f"{value:.3e}", f"{value:.6e}", value.hex(), *rounded, *cut}
+    return {form for form in forms if sum(letter.isdigit() for letter in form) >= least_digits}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A comparison on public data."""
+    directory = tmp_path_factory.mktemp("shared")
+    options = ["--gas-stress", "0", "--alphas", "100,1000", "--draws", "2", "--time-limit", "10"]
+    done = ppsm(*CELL, *options, "--out", "out", cwd=directory)
+    assert done.returncode == 0, done.stderr
+    (directory / "stdout.txt").write_text(done.stdout)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A comparison on a secret demand."""
+    directory = tmp_path_factory.mktemp("private")
+    (directory / "demand.csv").write_text(f"node,demand_mwh\nhomes,{SECRET}\n")
+    done = ppsm(*CELL, *QUICK, "--demand", "demand.csv", "--out", "out", "--json", cwd=directory)
+    assert done.returncode == 0, done.stderr
+    (directory / "stdout.json").write_text(done.stdout)
+    return directory
+
+
+def test_a_public_comparison_is_shared_as_a_whole(shared: Path) -> None:
+    out, printed = shared / "out", (shared / "stdout.txt").read_text()
+    text = (out / "report.html").read_text()
+    check_page(text)
+    assert "Not private: seeded." in text
+    assert "public demonstration data" in text
+    assert "Three mechanisms side by side" in text
+    assert printed.count("PPSM_p") >= 2
+    records = read_records(out / "records.jsonl")
+    assert len(records) == 12
+    for record in records:
+        if record["mechanism"] != "laplace":
+            assert record["feasible"]
+    rows = (out / "compare.csv").read_text().splitlines()
+    assert len(rows) == 7
+    laplace = next(row for row in rows if row.startswith("laplace,1000"))
+    assert f"{float(laplace.split(',')[4]):,.0f}" in text
+    assert "With plain Laplace noise the markets could be cleared in" in " ".join(printed.split())
+    dossier = Dossier.from_json((out / "dossier.json").read_text())
+    assert dossier.evaluation is not None
+    assert dossier.mechanism["alpha"] == 1000.0
+
+
+def test_the_owners_report_is_for_one_reader(shared: Path, private: Path) -> None:
+    for directory, true in ((shared, load_case("two_node").demand_mwh(0.0)[0]), (private, SECRET)):
+        owner = directory / "out" / "owner"
+        assert stat.S_IMODE(owner.stat().st_mode) == 0o700
+        assert stat.S_IMODE((owner / "report.html").stat().st_mode) == 0o600
+        text = (owner / "report.html").read_text()
+        check_page(text)
+        assert "SECRET: for the owner's eyes only." in text
+        assert f"{true:,.1f}" in text
+        assert "Three mechanisms side by side" in text
+
+
+def test_nothing_shared_holds_the_secret(private: Path) -> None:
+    out = private / "out"
+    records = read_records(out / "owner" / "records.jsonl")
+    assert len(records) == 3
+    assert stat.S_IMODE((out / "owner" / "records.jsonl").stat().st_mode) == 0o600
+    # the secret, and what only a comparison with it can tell
+    hidden = forms_of(SECRET, 4)
+    for record in records:
+        for name in ("l1_noisy", "l1_released", "l2_released"):
+            hidden |= forms_of(record[name], 6)
+        hidden.add(record["case"].split("/")[1])
+    shared = [file for file in out.rglob("*") if file.is_file() and out / "owner" not in file.parents]
+    assert {file.name for file in shared} == {"report.html", "dossier.json", "released.csv", "ledger.db"}
+    for file in shared:
+        found = [form for form in hidden if form.encode() in file.read_bytes()]
+        assert found == [], file.name
+    # the search does find it where it is
+    mine = (out / "owner" / "report.html").read_bytes()
+    assert any(form.encode() in mine for form in forms_of(SECRET, 4))
+
+
+def test_a_private_report_shows_a_private_release(private: Path) -> None:
+    out = private / "out"
+    text = (out / "report.html").read_text()
+    check_page(text)
+    assert "<strong>Private.</strong>" in text
+    assert "seeded" not in text
+    assert "Three mechanisms side by side" not in text
+    assert "known to the owner alone" in text
+    dossier = Dossier.from_json((out / "dossier.json").read_text())
+    assert dossier.private
+    assert dossier.publication is not None
+    assert dossier.publication.recorded
+    assert str(dossier.publication.entry_hash) in text
+    ledger = Ledger(out / "ledger.db")
+    assert ledger.confirm(dossier.released)
+    summary = json.loads((private / "stdout.json").read_text())
+    assert summary["owner_only"]
+    assert summary["complete"]
+
+
+def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> None:
+    given = [*CELL, "--time-limit", "10", "--demand", "demand.csv", "--out", "out", "--draws", "1"]
+    before = (private / "out" / "dossier.json").read_bytes()
+    again = ppsm(*given, "--alphas", "300", cwd=private)
+    assert again.returncode == 0, again.stderr
+    assert (private / "out" / "dossier.json").read_bytes() == before
+    (private / "other.csv").write_text("node,demand_mwh\nhomes,700\n")
+    other = [text if text != "demand.csv" else "other.csv" for text in given]
+    for arguments, message in (
+        ([*given, "--alphas", "200"], "with other parameters"),
+        ([*other, "--alphas", "300"], "of another demand or cell"),
+        ([*CELL, *QUICK, "--gas-stress", "0", "--out", "out"], "holds a private release"),
+    ):
+        refused = ppsm(*arguments, cwd=private)
+        assert refused.returncode == 2
+        assert message in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+
+
+def test_figures_measured_against_a_secret_are_refused(private: Path) -> None:
+    dossier = Dossier.from_json((private / "out" / "dossier.json").read_text())
+    setting = Setting(case=load_case("two_node"), power_stress=0.0, gas_stress=None, eta_p=0.001, eta_d=0.001)
+    records = tuple(read_records(private / "out" / "owner" / "records.jsonl"))
+    with pytest.raises(PrivacyError, match="give those to the owner's page only"):
+        shareable_page(setting, ExampleRelease(dossier), Comparison(records, 3))
+
+
+def test_a_comparison_can_be_stopped_and_continued(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from ppsm.cli import run; run()", *CELL, "--gas-stress", "0"]
+    options = ["--alphas", "100,1000", "--draws", "40", "--out", "out"]
+    started = subprocess.Popen([*command, *options], cwd=tmp_path, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    file = tmp_path / "out" / "records.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (file.exists() and file.read_text().count("\n") >= 4):
+        time.sleep(0.05)
+    os.kill(started.pid, signal.SIGINT)
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == 130, errors
+    assert "run the same command again to go on" in errors
+    kept = read_records(file)
+    assert 4 <= len(kept) < 240
+    text = (tmp_path / "out" / "report.html").read_text()
+    check_page(text)
+    assert f"It is incomplete: {len(kept)} of 240 runs are done." in text
+    options[3] = str(len(kept) // 6 + 1)
+    done = ppsm(*CELL, "--gas-stress", "0", *options, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert read_records(file)[: len(kept)] == kept
+    assert json.loads(done.stdout)["complete"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--gas-stress", "0", "--draws", "0"], "0 draws from number 0"),
+        (["--gas-stress", "0", "--seed", "-1"], "from number -1"),
+        (["--gas-stress", "0", "--eta-d", "0.1"], "may mean 0.1 % or 10 %"),
+        (["--gas-stress", "9"], "the gas stress is 9; expected a number from 0 to 1"),
+        ([], "neither of --gas-stress and --demand"),
+        (["--gas-stress", "0", "--time-limit", "0"], "the time limit is 0 s"),
+        (["--gas-stress", "0", "--alphas", "x"], "alphas is 'x'"),
+        (["--gas-stress", "0", "--out", "file/below"], "cannot write to 'file/below'"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("not a directory")
+    error = CliRunner().invoke(app, [*CELL, "--out", "out", *options]).exception
+    assert isinstance(error, InputError)
+    assert message in str(error)
+    assert len(str(error).splitlines()) == 1

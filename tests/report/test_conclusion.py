@@ -1,0 +1,86 @@
+"""The conclusion says what the figures show, and says when they show nothing."""
+
+from typing import Any
+
+from ppsm.report import conclude
+
+
+def record(mechanism: str, draw: int = 0, *, leader: float | None = 0.0, **fields: Any) -> dict[str, Any]:
+    """A record with a gap of 0.05 % that could be cleared unless it has no leader's error."""
+    return {
+        "mechanism": mechanism,
+        "alpha": 100.0,
+        "repetition": draw,
+        "feasible": leader is not None,
+        "status": "infeasible" if leader is None else "optimal",
+        "error_leader_percent": leader,
+        "error_gas_percent": None if leader is None else 0.1,
+        "original_gap": 0.0005,
+        "released_gap": None if leader is None else 0.0005,
+        "l1_noisy": 4000.0,
+        "l1_released": 3000.0,
+        **fields,
+    }
+
+
+def text_of(*records: dict[str, Any], planned: int | None = None) -> str:
+    return " ".join(conclude(records, len(records) if planned is None else planned))
+
+
+def test_nothing_to_conclude() -> None:
+    assert text_of(planned=9) == "No run is complete yet, so there is nothing to conclude."
+
+
+def test_errors_above_the_gap_are_compared() -> None:
+    text = text_of(record("laplace", leader=0.6), record("ppsm", leader=-0.2))
+    assert "off by 0.60 % with Laplace and by 0.20 % with PPSM, 3.0 times as much with Laplace" in text
+
+
+def test_a_worse_ppsm_is_not_hidden() -> None:
+    text = text_of(record("laplace", leader=0.2), record("ppsm", leader=0.6, l1_released=5000.0))
+    assert "3.0 times as much with PPSM" in text
+    assert "farther from the true demand" in text
+    assert "off by at most 0.60 %, and was exactly the original one in 0 of them (largest MIP gap" in text
+
+
+def test_errors_below_the_gap_are_not_told_apart() -> None:
+    text = text_of(record("laplace", leader=0.04), record("ppsm", leader=0.001))
+    assert "both within the largest MIP gap of 0.0500 %, so they cannot be told apart" in text
+    assert "a difference below the gap proves nothing by itself" in text
+    assert "times as much" not in text
+
+
+def test_only_one_error_above_the_gap() -> None:
+    text = text_of(record("laplace", leader=-0.2353), record("ppsm", leader=0.0))
+    assert "off by 0.24 % with Laplace and exactly the original one with PPSM; only Laplace's error" in text
+    assert "a commitment that is better by less than that is not excluded" in text
+    text = text_of(record("laplace", leader=0.01), record("ppsm", leader=0.2))
+    assert "off by 0.0100 % with Laplace and by 0.20 % with PPSM, the former within the largest" in text
+
+
+def test_no_difference_at_all() -> None:
+    text = text_of(record("laplace"), record("ppsm"))
+    assert "paid exactly the original cost with Laplace and with PPSM" in text
+
+
+def test_only_draws_that_both_cleared_are_compared() -> None:
+    runs = [
+        record("laplace", 0, leader=0.2),
+        record("ppsm", 0, leader=0.0),
+        record("laplace", 1, leader=None),
+        record("ppsm", 1, leader=9.0),
+    ]
+    text = text_of(*runs)
+    assert "cleared in 1 of 2 draws at alpha 100 MWh" in text
+    assert "PPSM in 2 of 2" in text
+    assert "over the one draw in which both could be cleared" in text
+    assert "exactly the original one with PPSM; only Laplace's" in text
+    assert "off by at most 9.00 %" in text
+    assert "over" not in text_of(*runs[2:]).split("Over all")[0]
+
+
+def test_what_is_not_proven_and_not_complete_is_said() -> None:
+    text = text_of(record("laplace", leader=None, status="no_incumbent"), record("ppsm"), planned=9)
+    assert "In 1 of the other runs no answer was found in the time limit and none was proven" in text
+    assert "It is incomplete: 2 of 9 runs are done." in text
+    assert "no answer was found" not in text_of(record("laplace", leader=None), record("ppsm"))
