@@ -86,7 +86,7 @@ class Assumptions:
     line_rating_factor: float = 1.0
     # Gas prices ($/MMBtu) that the blocks of a gas bid cover, and the share of a unit in each block.
     bid_thresholds_usd_per_mmbtu: tuple[float, ...] = (4.9, 6.5, 9.0, 13.0)
-    bid_block_shares: tuple[float, ...] = (0.62, 0.08, 0.15, 0.15)
+    bid_block_shares: tuple[float, ...] = (0.55, 0.15, 0.15, 0.15)
     # Each fleet's thresholds and each supplier's prices are shifted by up to so much, so that no two tie.
     spread: float = 0.03
     # Blocks of each supplier: prices ($/MMBtu), and the size of a block in per-unit flow. None: the published
