@@ -7,6 +7,7 @@ is feasible on all of it, and ``cost' x(q)`` is an upper bound on GM's value the
 """
 
 import heapq
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,7 @@ from ppsm.status import Status
 
 _TINY = 1e-9
 _RETRIES = 8
+_RETRIES_ONE_BY_ONE = 30
 # How far pressures follow the flows, in the order of trial.
 _PRESSED = (1.0, 0.5, 0.25)
 # A path avoids an arc without room as if it were this many arcs of ordinary room.
@@ -162,8 +164,8 @@ class PolicyFinder:
         self, withdrawal_mwh: FloatArray, room: _Room, day: GasDay, seconds_left: Callable[[], float]
     ) -> tuple[Policy, FloatArray] | None:
         """Choose paths, then ask for the room they need; other paths where there is none."""
-        for pressed in _PRESSED:
-            found = self._search_paths(withdrawal_mwh, room, day, pressed, seconds_left)
+        for pressed, together in itertools.product(_PRESSED, (True, False)):
+            found = self._search_paths(withdrawal_mwh, room, day, pressed, together, seconds_left)
             if found is not None:
                 return found
         return None
@@ -174,11 +176,16 @@ class PolicyFinder:
         room: _Room,
         day: GasDay,
         pressed: float,
+        together: bool,
         seconds_left: Callable[[], float],
     ) -> tuple[Policy, FloatArray] | None:
-        """Search with pressures that follow the flows in part; all the way they may leave their limits."""
-        penalty: dict[int, float] = {}
-        for _ in range(_RETRIES):
+        """Search with pressures that follow the flows in part; all the way they may leave their limits.
+
+        An arc without room is avoided by all places together, or by one more place at a time: where two ways
+        lead around, neither of which has room for all.
+        """
+        penalty: dict[tuple[int, int], float] = {}
+        for _ in range(_RETRIES if together else _RETRIES_ONE_BY_ONE):
             response = self._responses(day.columns, day.prices_usd_per_mwh, penalty)
             if response is None:
                 return None
@@ -192,11 +199,14 @@ class PolicyFinder:
             if not base.lacking or seconds_left() <= 0:
                 return None
             for column in base.lacking:
-                penalty[column] = penalty.get(column, 1.0) * _PENALTY
+                users = np.flatnonzero(response[column]).tolist()
+                free = [place for place in users if (column, place) not in penalty]
+                for place in users if together else free[:1]:
+                    penalty[column, place] = penalty.get((column, place), 1.0) * _PENALTY
         return None
 
     def _responses(
-        self, columns: FloatArray, prices: FloatArray, penalty: dict[int, float]
+        self, columns: FloatArray, prices: FloatArray, penalty: dict[tuple[int, int], float]
     ) -> FloatArray | None:
         """G: for each place the path from a marginal supply (columns x places)."""
         cost = self.market.program.cost
@@ -204,16 +214,18 @@ class PolicyFinder:
         inner = np.minimum(columns, upper - columns)[self._supply]
         near = np.abs(cost[self._supply] - prices[self._supply_at])
         result = np.zeros((columns.size, self.places.size))
-        trees: dict[int, tuple[FloatArray, list[tuple[int, int, float] | None]]] = {}
+        trees: dict[tuple[object, ...], tuple[FloatArray, list[tuple[int, int, float] | None]]] = {}
         for number, place in enumerate(self.places.tolist()):
             # A supply inside its block sets the price; without one, the block whose price is nearest.
             off = np.abs(cost[self._supply] - prices[place])
             order = np.lexsort((-inner, off + near * (inner <= _TINY)))
             for source in order[:4].tolist():
                 root = int(self._supply_at[source])
-                if root not in trees:
-                    trees[root] = self._paths(root, columns, penalty)
-                distance, step = trees[root]
+                avoided = {column: factor for (column, user), factor in penalty.items() if user == number}
+                key = (root, *sorted(avoided.items()))
+                if key not in trees:
+                    trees[key] = self._paths(root, columns, avoided)
+                distance, step = trees[key]
                 if np.isfinite(distance[place]):
                     result[self._supply[source], number] = 1.0
                     self._walk(result, number, place, step)
