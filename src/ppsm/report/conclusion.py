@@ -1,7 +1,7 @@
 """What the figures of a comparison show, in plain words, and no more than that.
 
 Errors are compared on the draws in which Laplace could be cleared, so that both have the same noise. An error
-is called one only above the largest MIP gap of the runs it comes from, with a margin because error and gap are
+is called one only above the largest MIP gap of the runs it comes from, with a margin as error and gap are
 relative to slightly different costs; below it the sentence says so.
 """
 
