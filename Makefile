@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc exactness figures clean help
+.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -26,8 +26,8 @@ format: $(READY) ## apply the style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## measure what the documentation claims
-	$(BIN)/python -m benchmarks
+bench: $(READY)  ## measure what the documentation claims; for machines: make bench ARGS=--json
+	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(READY)   ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -48,6 +48,12 @@ exactness: $(READY) ## compare the game's solver with two references on random s
 
 figures: $(READY) ## solve stress cells of the Northeast and draw the documentation's pictures (minutes)
 	$(BIN)/python -m benchmarks.figures
+
+fidelity: $(READY) ## the long study of the fidelity phase on the Northeast case, against SCIP, and as networks grow
+	$(BIN)/python -m benchmarks.fidelity $(ARGS)
+
+hostile: $(READY) ## ten thousand hostile inputs to the fidelity phase
+	$(BIN)/python -m benchmarks.hostile
 
 clean:           ## remove everything the targets made
 	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis

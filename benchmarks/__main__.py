@@ -39,6 +39,12 @@ def show(tables: dict[str, list[Table]]) -> None:
         console.print(rich)
 
 
+def in_fields(table: Table) -> dict[str, object]:
+    """A table for machines: its rows also as records with the columns' names."""
+    records = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return {**asdict(table), "records": records}
+
+
 def main() -> None:
     known = modules()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -51,7 +57,7 @@ def main() -> None:
     tables = measured(options.names or known)
     if options.json:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
-        record = {name: [asdict(table) for table in group] for name, group in tables.items()}
+        record = {name: [in_fields(table) for table in group] for name, group in tables.items()}
         print(json.dumps({**machine, "tables": record}, indent=2))
     else:
         show(tables)

@@ -91,6 +91,7 @@ def main() -> None:
     print(
         f"{len(agreed)} of {len(results)} games agree; {sum(r.solver is None for r in agreed)} have no answer"
     )
+    print(f"  all three ways ended in {sum(not result.undecided for result in agreed)} games")
     for reason in sorted({result.bound_from for result in agreed}):
         print(f"  proven by {reason}: {sum(result.bound_from == reason for result in agreed)}")
     for name, index in (("solver", 0), ("single level", 1), ("enumeration", 2)):

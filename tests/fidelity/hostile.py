@@ -61,7 +61,7 @@ def attack(seed: int) -> str:
     norm: Norm = "l1" if rng.random() < 0.15 else "l2"
     try:
         result = Restorer(follower).restore(
-            released, bands, bounds, norm=norm, limits=SearchLimits(seconds=30.0, nodes=200)
+            released, bands, bounds, norm=norm, limits=SearchLimits(seconds=30.0, nodes=12)
         )
     except PpsmError as error:
         return type(error).__name__

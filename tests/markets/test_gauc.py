@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from tests.markets.tiny import best_by_trying, tiny_case
 from typer.testing import CliRunner
 
@@ -230,10 +231,30 @@ def test_infeasible_demand_is_a_status() -> None:
 
 def test_knapsack_by_hand() -> None:
     low, high = np.zeros(3), np.array([4.0, 5.0, 6.0])
-    weights = np.array([1.0, 2.0, -1.0])
-    assert knapsack(weights, low, high, (0.0, 100.0)) == 14.0
-    assert knapsack(weights, low, high, (0.0, 7.0)) == 12.0  # the second in full, two of the first
-    assert knapsack(weights, low, high, (11.0, 100.0)) == 12.0  # two of the third are forced
+    weights = np.array([[1.0, 2.0, -1.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(knapsack(weights, low, high, (0.0, 100.0)), [14.0, 6.0])
+    # the second in full, two of the first
+    np.testing.assert_allclose(knapsack(weights, low, high, (0.0, 7.0)), [12.0, 6.0])
+    # two of the third are forced
+    np.testing.assert_allclose(knapsack(weights, low, high, (11.0, 100.0)), [12.0, 6.0])
+    np.testing.assert_allclose(knapsack(weights, low, high, (0.0, 3.0)), [6.0, 3.0])
+
+
+def test_knapsack_is_the_linear_program() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(50):
+        low = generator.uniform(0, 1, 6)
+        high = low + generator.uniform(0, 2, 6)
+        total = np.sort(generator.uniform(low.sum(), high.sum(), 2))
+        weights = generator.normal(size=(3, 6))
+        rows = np.vstack([np.ones(6), -np.ones(6)])
+        for row, found in zip(weights, knapsack(weights, low, high, (total[0], total[1])), strict=True):
+            limits = np.array([total[1], -total[0]])
+            best = linprog(
+                -row, A_ub=rows, b_ub=limits, bounds=list(zip(low.tolist(), high.tolist(), strict=True))
+            )
+            assert best.fun is not None
+            assert found == pytest.approx(-best.fun, abs=1e-9)
 
 
 def test_command(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import Multipliers, multipliers_of
+from ppsm.fidelity.slices import SlicedMatrix
 from ppsm.program import LinearProgram
 
 
@@ -64,6 +66,19 @@ class ScaledFollower:
     def transposed_map(self) -> SparseMatrix:
         """Turns row prices into prices of the parameter's entries."""
         return self.parameter_map.T.tocsr()
+
+    @cached_property
+    def pair_matrix(self) -> SparseMatrix:
+        """The rows over (answer, parameter), and the cost as one more row."""
+        none = sp.csr_array((1, self.parameter_map.shape[1]))
+        cost = sp.hstack([sp.csr_array(self.program.cost[None, :]), none])
+        rows = sp.hstack([self.program.matrix, -self.parameter_map])
+        return sp.csr_array(sp.vstack([rows, cost]))
+
+    @cached_property
+    def pair_slices(self) -> SlicedMatrix:
+        """The same matrix, cut for QPs."""
+        return SlicedMatrix(self.pair_matrix)
 
     @cached_property
     def row_sides(self) -> IntArray:

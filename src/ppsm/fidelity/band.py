@@ -8,12 +8,14 @@ its multiplier to zero.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.fidelity.arrays import ScaledFollower
+from ppsm.fidelity.pairs import PairLp
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
@@ -46,19 +48,28 @@ class FollowerLps:
         self._rows = np.arange(program.shape[0])
         self._columns = np.arange(program.shape[1])
         self._plain = PersistentLp(_with_value_row(program))
-        self._band = PersistentLp(_with_trades(program, follower))
+        # Two copies: one stays near the point that is looked at, one near the tangent that children are
+        # probed with, and each starts from its own last basis.
+        self._near, self._probing = (PersistentLp(_with_trades(program, follower)) for _ in range(2))
         entries = follower.parameter_map.shape[1]
         self._trades = program.shape[1] + np.arange(2 * entries)
         self.inequalities = np.concatenate([follower.row_sides, follower.column_sides])
+
+    @cached_property
+    def pairs(self) -> PairLp:
+        """The LP over answers and parameters; made when first needed."""
+        return PairLp(self.follower)
 
     def set_band(self, lower: FloatArray, upper: FloatArray) -> None:
         """Give the prices at which the follower may buy (upper) and sell (lower); infinite means no trade."""
         prices = np.concatenate([upper, -lower])
         allowed = np.isfinite(prices)
         cost = np.concatenate([self.follower.program.cost, np.where(allowed, prices, 0.0)])
-        self._band.set_cost(cost)
         limit = np.where(allowed, INFINITY, 0.0)
-        self._band.set_column_bounds(self._trades, np.zeros(limit.size), limit)
+        self._cost = cost
+        for lp in (self._near, self._probing):
+            lp.set_cost(cost)
+            lp.set_column_bounds(self._trades, np.zeros(limit.size), limit)
 
     def value(
         self, shift: FloatArray, tight: IntArray | None = None, at_least: float = -INFINITY
@@ -77,12 +88,27 @@ class FollowerLps:
             return -INFINITY, np.empty(0)
         return (solution.objective, solution.columns) if solution.status.has_answer else None
 
-    def dual(self, shift: FloatArray, zero: IntArray | None = None) -> DualPoint | None:
+    def dual(
+        self, shift: FloatArray, zero: IntArray | None = None, *, probing: bool = False
+    ) -> DualPoint | None:
         """The best dual in the band at a shift, some multipliers zero; None where there is none at all.
 
         Its value is infinite where the rows cannot be met at that shift whatever is bought and sold.
         """
-        return self._solve_band(*self.follower.bounds(shift, dropped=zero))
+        lp = self._probing if probing else self._near
+        return self._solve_band(lp, *self.follower.bounds(shift, dropped=zero))
+
+    def dual_with_price(
+        self, shift: FloatArray, zero: IntArray, entry: int, limits: tuple[float, float]
+    ) -> DualPoint | None:
+        """The best dual in the band at a shift with one price within limits: other terms for its trades."""
+        cost = self._cost.copy()
+        cost[self._trades[entry]] = limits[1]
+        cost[self._trades[entry + self._trades.size // 2]] = -limits[0]
+        self._probing.set_cost(cost)
+        found = self.dual(shift, zero, probing=True)
+        self._probing.set_cost(self._cost)
+        return found
 
     def cheapest_dual(self, prices_of_sides: FloatArray, zero: IntArray) -> DualPoint | None:
         """The dual in the band that minimises ``prices_of_sides' multipliers``, some multipliers zero.
@@ -104,15 +130,20 @@ class FollowerLps:
             below, above = here[sides.sign[here] > 0], here[sides.sign[here] < 0]
             lower[sides.index[below]] = -moved[below]
             upper[sides.index[above]] = moved[above]
-        return self._solve_band(row_lower, row_upper, column_lower, column_upper)
+        return self._solve_band(self._near, row_lower, row_upper, column_lower, column_upper)
 
     def _solve_band(
-        self, row_lower: FloatArray, row_upper: FloatArray, column_lower: FloatArray, column_upper: FloatArray
+        self,
+        lp: PersistentLp,
+        row_lower: FloatArray,
+        row_upper: FloatArray,
+        column_lower: FloatArray,
+        column_upper: FloatArray,
     ) -> DualPoint | None:
-        self._band.set_row_bounds(self._rows, row_lower, row_upper)
-        self._band.set_column_bounds(self._columns, column_lower, column_upper)
+        lp.set_row_bounds(self._rows, row_lower, row_upper)
+        lp.set_column_bounds(self._columns, column_lower, column_upper)
         self.solves += 1
-        solution = self._band.solve()
+        solution = lp.solve()
         if solution.status is Status.INFEASIBLE:
             return DualPoint(
                 INFINITY,

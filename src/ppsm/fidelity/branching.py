@@ -70,6 +70,7 @@ class Node:
     tight: tuple[int, ...] = field(compare=False, default=())
     zero: tuple[int, ...] = field(compare=False, default=())
     box: PriceBox | None = field(compare=False, default=None)
+    narrowed: bool = field(compare=False, default=False)
     penalty: float = field(compare=False, default=0.0)
     held: IntArray | None = field(compare=False, default=None)
     point: RelaxedPoint | None = field(compare=False, default=None)
@@ -92,6 +93,9 @@ class Search:
         self.cost = core.follower.program.cost
         # Bounds of nodes given up without a verdict; they cap what can be proven.
         self.unsettled = INFINITY
+        # The optimum of the relaxation without any tight side.
+        self.start: RelaxedPoint | None = None
+        self.size = 0.0
         self._heap: list[Node] = []
         self._tried: dict[bytes, DualityBound | None] = {}
         lps.set_band(core.price_lower, core.price_upper)
@@ -99,6 +103,9 @@ class Search:
     def run(self) -> SearchOutcome:
         """Search until the gap closes or a limit is hit."""
         stop = time.perf_counter() + self.limits.seconds
+        self.start = self.relaxation.solve(NONE)
+        if self.start is None and self.relaxation.failures == 0:
+            return self._outcome(INFINITY)
         floor = max(self.core.least, self._first_shot())
         if floor >= self.cutoff():
             return self._outcome(floor)
@@ -113,7 +120,7 @@ class Search:
 
     def root(self, bound: float) -> Node:
         """The node that holds everything."""
-        return Node(bound, next(self.orders))
+        return Node(bound, next(self.orders), point=self.start)
 
     def cutoff(self) -> float:
         """A node whose bound is at least this cannot improve the incumbent by more than the gap."""
@@ -190,15 +197,33 @@ class Search:
             self.incumbent = candidate
 
     def _first_shot(self) -> float:
-        """Try the dual in the band that suits the reference best: often it is the right one at once."""
-        if not self.core.has_price_band:
+        """A bound from the relaxed optimum, which often is faithful: then nothing is left to search."""
+        if self.start is None or not self.core.has_price_band:
             return -INFINITY
-        start = np.clip(self.core.reference, self.core.lower, self.core.upper)
-        dual = self.lps.dual(self.core.rows_at(start))
+        parameter = self.core.snapped(self.start.parameter)
+        shift = self.core.rows_at(parameter)
+        dual = self.lps.dual(shift)
         if dual is None:
             return INFINITY  # no dual in the band: infeasible, whatever the parameter
-        minorant = self.try_support(dual, NONE, start) if np.isfinite(dual.value) else None
-        return -INFINITY if minorant is None else minorant.value(self.lps, NONE)
+        self.size = self._size_of_answer(dual)
+        if not np.isfinite(dual.value) or dual.value < self.core.value_lower - self._slack_of_value:
+            return self.start.bound
+        answer = self.cheapest_answer(self.start.columns, shift, NONE)
+        self.offer_if_faithful(parameter, answer, dual)
+        return self.start.bound
+
+    @property
+    def _slack_of_value(self) -> float:
+        return FAITHFUL * max(1.0, abs(self.core.value_lower))
+
+    def _size_of_answer(self, dual: DualPoint) -> float:
+        """A guess at the objective: what the relaxation asks for, or a move along prices up to the band."""
+        core, bound = self.core, 0.0 if self.start is None else self.start.bound
+        curved = core.curvature > 0
+        worth = float((dual.prices[curved] ** 2 / core.curvature[curved]).sum())
+        if not (np.isfinite(dual.value) and np.isfinite(core.value_lower) and worth > 0.0):
+            return bound
+        return max(bound, max(0.0, core.value_lower - dual.value) ** 2 / worth)
 
     def try_support(self, dual: DualPoint, tight: IntArray, parameter: FloatArray) -> DualityBound | None:
         """Solve with a dual's support tight: an incumbent, a minorant, and perhaps a better neighbour.
@@ -207,14 +232,17 @@ class Search:
         """
         del parameter  # a support says all; searches without a price band need it
         best: DualityBound | None = None
-        for _ in range(_LOCAL_STEPS):
+        for step in range(_LOCAL_STEPS):
             support = dual.support(self.lps.inequalities)
             held = np.union1d(support, tight)
             key = held.tobytes() + tight.tobytes()
             if key in self._tried:
                 return self._tried[key] or best
-            point = self.relaxation.solve(held)
             self._tried[key] = None
+            # A neighbour's support can be held where it was found; of the first one nothing is known.
+            if step == 0 and not self.lps.pairs.is_feasible(self.core, held):
+                break
+            point = self.relaxation.solve(held)
             if point is None:
                 break
             self.offer(Incumbent(point.objective, point.parameter, point.columns, support))

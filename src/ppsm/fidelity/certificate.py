@@ -61,7 +61,7 @@ class Claim:
     def typical_quantity(self) -> float:
         """What counts as one unit: half of the follower's bounds are larger.
 
-        Where it has none, the largest entry of the vector counts, and 1 where that is nothing.
+        Where it has none, nothing tells what is small: 1, or the largest entry of the vector if that is more.
         """
         program = self.program
         parts = [program.row_lower, program.row_upper, program.column_lower, program.column_upper]
@@ -69,8 +69,7 @@ class Claim:
         sizes = numbers[np.isfinite(numbers) & (numbers > 0)]
         if sizes.size:
             return float(np.median(sizes))
-        largest = float(np.abs(self.parameter).max(initial=0.0))
-        return largest if largest > TOLERANCE else 1.0
+        return max(1.0, float(np.abs(self.parameter).max(initial=0.0)))
 
     @property
     def typical_price(self) -> float:

@@ -8,6 +8,9 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.fidelity.arrays import ScaledFollower
 
+# So exact is an interior-point answer where the objective vanishes: squares of it drown in the tolerance.
+_UNMOVED = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class Core:
@@ -59,6 +62,11 @@ class Core:
         move = parameter - self.reference
         terms = self.curvature * move**2 + self.slope * move + self.weight * np.abs(move)
         return float(terms.sum()) + self.constant
+
+    def snapped(self, parameter: FloatArray) -> FloatArray:
+        """The reference itself, within bounds, where an interior-point answer is nothing but that."""
+        clipped = np.clip(self.reference, self.lower, self.upper)
+        return clipped if np.abs(parameter - clipped).max(initial=0.0) < _UNMOVED else parameter
 
     @cached_property
     def least(self) -> float:

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from ppsm.arrays import INFINITY, FloatArray, IntArray, SparseMatrix
 from ppsm.fidelity.arrays import ScaledFollower
 from ppsm.fidelity.core import Core
+from ppsm.fidelity.slices import SlicedMatrix
 from ppsm.solvers.qp import QuadraticProgram, solve_qp
 from ppsm.status import Status
 
@@ -96,6 +97,7 @@ class JointMatrices:
         self.entries, self.answers = entries, columns
         self.dual_objective = sides.sign * sides.bound
         self.duals = columns + 2 * entries
+        self.slices = SlicedMatrix(self.matrix)
 
 
 class JointRelaxation:
@@ -105,11 +107,6 @@ class JointRelaxation:
         self.core, self.matrices = core, matrices
         self.solves = 0
         self.failures = 0
-
-    def first_guess(self) -> IntArray:
-        """Entries whose reference is outside its public bounds will most likely end at the bound."""
-        core = self.core
-        return (core.reference > core.upper).astype(np.int64) - (core.reference < core.lower).astype(np.int64)
 
     def widest(self, box: PriceBox, held: IntArray) -> float:
         """What the chords lose at most: ``mu^2/4`` times this."""
@@ -138,27 +135,26 @@ class JointRelaxation:
         curvature, cross, cost, constant = self._objective(box, penalty, held)
         fixed = lower == upper
         values = np.where(fixed, lower, 0.0)
-        free = np.flatnonzero(~fixed)
-        kept, moved = parts.matrix[:, free], parts.matrix @ values
+        part = parts.slices.part(fixed, row_lower, row_upper, keep=not (tight.size or zero.size))
+        free, equalities, inequalities = part.columns, part.equalities, part.inequalities
+        moved = parts.matrix @ values
         row_lower, row_upper = row_lower - moved, row_upper - moved
-        is_equality = row_lower == row_upper
-        equalities = np.flatnonzero(is_equality)
-        inequalities = np.flatnonzero(~is_equality & (np.isfinite(row_lower) | np.isfinite(row_upper)))
         # A fixed column leaves its products behind as cost of the other factor.
         constant += float(curvature @ values**2 + cost @ values + values @ (cross @ values))
         solution = solve_qp(
             QuadraticProgram(
                 curvature=curvature[free],
                 cost=(cost + cross @ values + cross.T @ values)[free],
-                equality=kept[equalities, :],
+                equality=part.equality,
                 equality_value=row_lower[equalities],
-                rows=kept[inequalities, :],
+                rows=part.rows,
                 row_lower=row_lower[inequalities],
                 row_upper=row_upper[inequalities],
                 column_lower=lower[free],
                 column_upper=upper[free],
-                cross=cross[free, :][:, free],
-            )
+                cross=cross if not fixed.any() else cross[free, :][:, free],
+            ),
+            part.workspace,
         )
         if solution.status is not Status.PROVEN_OPTIMAL:
             self.failures += solution.status is not Status.INFEASIBLE
@@ -228,12 +224,17 @@ class JointRelaxation:
             gap=max(0.0, gap),
             loss=penalty * rate,
             ascent=max(0.0, gap) - float(np.where(held == 0, 2.0 * rate, rate).sum()),
-            held=self._held(parameter),
+            held=self.held_at(parameter),
             move_slope=2.0 * core.curvature * move - penalty * slope,
             dual_weight=np.where(held == 0, by_chord, end),
         )
 
-    def _held(self, parameter: FloatArray) -> IntArray:
+    def chord_loss(self, point: JointPoint, box: PriceBox) -> float:
+        """What the chords of the entries that sit at no bound cost at a point's penalty."""
+        chords = 0.25 * (point.prices - box.lower) * (box.upper - point.prices) / self.core.curvature
+        return point.penalty**2 * float(np.maximum(0.0, chords[point.held == 0]).sum())
+
+    def held_at(self, parameter: FloatArray) -> IntArray:
         """Which entries sit at a public bound."""
         core = self.core
         near = 1e-6

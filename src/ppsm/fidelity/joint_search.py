@@ -5,7 +5,7 @@ millisecond: a side that cannot become tight within the bound has a zero multipl
 cannot vanish is tight.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,14 +17,77 @@ from ppsm.fidelity.joint import JointMatrices, JointPoint, JointRelaxation, Pric
 from ppsm.fidelity.probe import Probe
 
 # Share of the allowed gap that the chords of the joint relaxation may take at the first try.
-_CHORD_SHARE = 0.3
+_CHORD_SHARE = 0.5
+# A penalty whose chords would cost this many times what is allowed proves nothing: branching has to.
+_HOPELESS = 10.0
 _ROOT_STEPS, _NODE_STEPS = 5, 2
 # Rounds of (joint QP, probing) in one node, and probes in one round.
-_ROUNDS, _PROBES = 6, 60
+_ROUNDS, _PROBES = 6, 8
+# A node stops probing after this many sides with two living children.
+_UNDECIDED = 4
+# Deciding a side has to close this share of what is missing in both children.
+_GAIN = 0.02
+# Prices are narrowed only in searches that have not ended after this many nodes.
+_PATIENCE = 10
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
 _WIDE, _NARROWEST = 0.05, 1e-7
+# Prices are narrowed where chords lose this share of what is missing; not those that lose next to nothing.
+_CHORDS_AT_FAULT, _SHARE_OF_LOSS = 0.3, 0.1
+# A column counts as strictly between its bounds from this (scaled) slack on.
+_SLACK = 1e-6
+# How much nearer to the joint optimum an end of a price's interval is tried.
+_CLOSER = (0.1, 0.5)
+# Narrowing goes on while all intervals together shrink at least to this share.
+_SHRUNK = 0.98
 _LEAST_PRODUCT = 1e-15
 _LARGEST_PENALTY = 30.0
+
+
+@dataclass
+class _PenaltyRange:
+    """The search for the best penalty: the bound is concave in it, and its derivative is known."""
+
+    low: JointPoint | None = None
+    high: JointPoint | None = None
+    last: JointPoint | None = None
+    # The least penalty seen to close the duality gap.
+    closing: float | None = None
+
+    def add(self, point: JointPoint) -> None:
+        """Take note of a point: its derivative says on which side of the best penalty it is."""
+        self.last = point
+        if point.ascent > 0:
+            self.low = point
+        else:
+            self.high = point
+
+    def next_after(self, point: JointPoint, allowed: float, chord_loss: float, changed: bool) -> float | None:
+        """The penalty to try next, or None where another one is of no use."""
+        self.add(point)
+        penalty = point.penalty
+        if penalty * point.gap <= allowed:
+            self.closing = min(penalty, self.closing or INFINITY)
+            # Strong duality holds: what is lost are chords, quadratic in the penalty, and wrong guesses of
+            # which entries are held at their bounds.
+            if chord_loss > allowed:
+                smaller = penalty * float(np.sqrt(allowed / chord_loss))
+                return smaller if self.low is None else max(smaller, 1.1 * self.low.penalty)
+            return penalty if changed else None
+        if self.low is None or self.high is None:
+            if point.ascent <= 0:
+                return penalty / 4.0
+            # The loss is quadratic in the penalty.
+            bearable = (f for f in (6.0, 2.0) if f**2 * chord_loss <= _HOPELESS * allowed)
+            factor = next(bearable, None)
+            return None if factor is None else factor * penalty
+        if self.high.penalty < 1.5 * self.low.penalty:
+            return None
+        return float(np.sqrt(self.low.penalty * self.high.penalty))
+
+    @property
+    def shown(self) -> JointPoint | None:
+        """A point at which strong duality fails, if there was one: that shows where to branch."""
+        return self.low or self.last
 
 
 class JointSearch(Search):
@@ -41,14 +104,8 @@ class JointSearch(Search):
         super().__init__(core, lps, limits)
         self.box = box or PriceBox(core.price_lower, core.price_upper)
         self.joint = JointRelaxation(core, matrices)
-        self._probe: Probe | None = None
-
-    @property
-    def probe(self) -> Probe:
-        """Made when first needed: most problems end before."""
-        if self._probe is None:
-            self._probe = Probe(self.core, self.lps)
-        return self._probe
+        self.best: JointPoint
+        self._closing: float | None = None
 
     def root(self, bound: float) -> Node:
         """The node that holds everything."""
@@ -91,50 +148,125 @@ class JointSearch(Search):
             return None
         return self._probe_sides(node, point, answer, shift, dual)
 
+    def _suffers_from_chords(self, node: Node) -> bool:
+        """Whether a good part of what is missing is lost by chords."""
+        missing = self.cutoff() - node.bound
+        return self.incumbent is not None and float(self.best.loss.sum()) > _CHORDS_AT_FAULT * missing
+
+    def _narrowed(self, node: Node, point: JointPoint) -> Node:
+        """The node with narrower prices: around the joint optimum, as far as probing refutes the rest.
+
+        Prices are mostly pinned down by the cost of a marginal supplier: a priced column that has to stay
+        strictly between its bounds, since its reduced cost then vanishes. Chords over whole bands lose what
+        no better point can gain.
+        """
+        cutoff = self.cutoff()
+        probe = Probe(self.core, self.lps, point, sides_of(node.zero))
+        zeros = list(node.zero)
+        for side in self._marginal(point):
+            if side not in zeros and probe.bound_if_tight(sides_of((*node.tight, side))) >= cutoff:
+                zeros.append(side)
+        zero = sides_of(tuple(zeros))
+        box = node.box or self.box
+        lower, upper = box.lower.copy(), box.upper.copy()
+        for entry in np.flatnonzero(point.loss > _SHARE_OF_LOSS * point.loss.max()).tolist():
+            price = float(point.prices[entry])
+            for share in _CLOSER:
+                nearer = price - share * (price - box.lower[entry])
+                if probe.bound_if_price(entry, (float(box.lower[entry]), nearer), zero) >= cutoff:
+                    lower[entry] = nearer
+                    break
+            for share in _CLOSER:
+                nearer = price + share * (box.upper[entry] - price)
+                if probe.bound_if_price(entry, (nearer, float(box.upper[entry])), zero) >= cutoff:
+                    upper[entry] = nearer
+                    break
+        shrunk = float((upper - lower).sum()) < _SHRUNK * float((box.upper - box.lower).sum())
+        # With narrower prices the penalty that closes the duality gap may be cheap enough.
+        penalty = self._closing or node.penalty
+        box = PriceBox(lower, upper)
+        return replace(node, box=box, zero=tuple(zeros), penalty=penalty, narrowed=not shrunk)
+
+    def _marginal(self, point: JointPoint) -> list[int]:
+        """The sides of priced columns that are strictly between their bounds."""
+        sides = self.core.follower.sides
+        slacks = self.core.follower.slacks(point.columns, self.core.rows_at(point.parameter))
+        priced = ~sides.is_row & (self.cost[np.where(sides.is_row, 0, sides.index)] != 0.0)
+        between = (slacks > _SLACK) & ((sides.twin < 0) | (slacks[sides.twin] > _SLACK))
+        return np.flatnonzero(priced & between).tolist()
+
     def _probe_sides(
         self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, dual: DualPoint
     ) -> Node | None:
-        """Decide sides by LPs as long as one child is dead; branch on the first side that has two."""
-        self.probe.linearise(point, sides_of(node.zero))
+        """Decide the sides of which one child is dead; where there is none, branch on the best of the others.
+
+        The tangent at the joint optimum holds for every child, so one node may decide many sides.
+        """
+        probe = Probe(self.core, self.lps, point, sides_of(node.zero))
         cutoff, started = self.cutoff(), node
         multipliers = dual.multipliers
+        undecided: list[tuple[float, float, int]] = []
         for _ in range(_PROBES):
-            side = self._choose(node, point, answer, shift, multipliers)
-            if side is None:
+            side = self._choose(node, point, answer, shift, multipliers, [one[-1] for one in undecided])
+            if side is None or len(undecided) >= _UNDECIDED:
                 break
-            if self.probe.bound_if_tight(sides_of((*node.tight, side))) >= cutoff:
+            if_tight = probe.bound_if_tight(sides_of((*node.tight, side)))
+            if if_tight >= cutoff:
                 node = replace(node, zero=(*node.zero, side))
                 rest = self.lps.dual(shift, sides_of(node.zero))
                 if rest is None:
                     return None
                 multipliers = rest.multipliers
                 continue
-            if self.probe.bound_if_zero(sides_of((*node.zero, side))) >= cutoff:
-                return replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
-            if node is started:
-                self._push_children(node, side)
-                return None
-            break
+            if_zero = probe.bound_if_zero(sides_of((*node.zero, side)))
+            if if_zero >= cutoff:
+                node = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
+                answer = self.cheapest_answer(answer, shift, sides_of(node.tight))
+                continue
+            undecided.append((if_tight, if_zero, side))
         if node is not started:
-            return node
-        if not self._splits_price(node, point, least_width=_NARROWEST):
+            return replace(node, narrowed=False)
+        best = max(undecided, key=lambda one: (min(one[:2]), max(one[:2])), default=None)
+        gains = best is not None and min(best[:2]) - node.bound > _GAIN * (cutoff - node.bound)
+        # Sides in series share one multiplier and hand their slack on to each other: deciding one of them
+        # changes nothing until prices are narrow enough for a larger penalty.
+        if not gains and self.nodes > _PATIENCE and self._suffers_from_chords(node):
+            if not node.narrowed:
+                return self._narrowed(node, self.best)
+            closed = self.best.penalty * self.best.gap <= self._allowed_loss()
+            if closed and self._splits_price(node, self.best, least_width=_NARROWEST):
+                return None
+        if best is not None:
+            self._push_children(node, *best)
+        elif not self._splits_price(node, point, least_width=_NARROWEST):
             self.unsettled = min(self.unsettled, node.bound)
         return None
 
     def _choose(
-        self, node: Node, point: JointPoint, answer: FloatArray, shift: FloatArray, multipliers: FloatArray
+        self,
+        node: Node,
+        point: JointPoint,
+        answer: FloatArray,
+        shift: FloatArray,
+        multipliers: FloatArray,
+        passed: list[int],
     ) -> int | None:
         """The undecided side that violates complementarity most, at LP vertices or the joint optimum."""
         products = self.products(answer, shift, multipliers, node)
+        products[passed] = 0.0
         if products.max(initial=0.0) <= FAITHFUL:
             products = self.products(point.columns, shift, point.multipliers, node)
+            products[passed] = 0.0
         side = int(np.argmax(products))
         return side if products[side] > _LEAST_PRODUCT else None
 
-    def _push_children(self, node: Node, side: int) -> None:
+    def _push_children(self, node: Node, if_tight: float, if_zero: float, side: int) -> None:
+        """Both children of a side, each with the bound that probing found for it."""
         tight = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
+        tight = replace(tight, bound=max(node.bound, if_tight), narrowed=False)
         self.push(replace(tight, order=next(self.orders)))
-        self.push(replace(node, zero=(*node.zero, side), order=next(self.orders)))
+        zero = replace(node, zero=(*node.zero, side), bound=max(node.bound, if_zero), narrowed=False)
+        self.push(replace(zero, order=next(self.orders)))
 
     def _joint_bound(self, node: Node) -> tuple[float, JointPoint] | None:
         """The joint bound at the best of a few penalties, and an optimum that shows what fails.
@@ -142,38 +274,43 @@ class JointSearch(Search):
         The bound is concave in the penalty: its derivative says on which side of the best one we are.
         """
         tight, zero = sides_of(node.tight), sides_of(node.zero)
-        held = self.joint.first_guess() if node.held is None else node.held
-        penalty = node.penalty or self._first_penalty(node, held)
+        box = node.box or self.box
+        held = np.zeros(self.core.reference.size, dtype=np.int64) if node.held is None else node.held
+        penalty: float | None = node.penalty or self._first_penalty(node, held)
         bound = node.bound
-        last: JointPoint | None = None
-        low: JointPoint | None = None
-        high: JointPoint | None = None
-        is_root = not (node.tight or node.zero) and (node.box or self.box) is self.box
+        ends = _PenaltyRange()
+        is_root = not (node.tight or node.zero) and box is self.box
         for _ in range(_ROOT_STEPS if is_root else _NODE_STEPS):
-            point = self.joint.solve(tight, zero, node.box or self.box, penalty, held)
+            if penalty is None:
+                break
+            point = self.joint.solve(tight, zero, box, penalty, held)
             if point is None:
                 break
-            last, held = point, point.held
+            if ends.last is None or point.bound > self.best.bound:
+                self.best = point
             bound = max(bound, point.bound)
             self._offer_point(point)
             if bound >= self.cutoff():
+                ends.add(point)
                 break
-            low, high = (point, high) if point.ascent > 0 else (low, point)
-            if low is None or high is None:
-                penalty = penalty * 6.0 if point.ascent > 0 else penalty / 4.0
-            elif high.penalty < 1.5 * low.penalty:
-                break
-            else:
-                penalty = float(np.sqrt(low.penalty * high.penalty))
-        shown = low or last
+            changed = not np.array_equal(held, point.held)
+            # Without an incumbent every penalty is worth trying: a large one closes the gap somewhere.
+            loss = self.joint.chord_loss(point, box) if self.incumbent else 0.0
+            penalty = ends.next_after(point, self._allowed_loss(), loss, changed)
+            held = point.held
+        shown = ends.shown
+        self._closing = ends.closing
         return None if shown is None else (bound, shown)
+
+    def _allowed_loss(self) -> float:
+        """What the chords may cost."""
+        size = self.incumbent.objective if self.incumbent else self.size
+        return _CHORD_SHARE * self.limits.gap * max(size, 1e-9)
 
     def _first_penalty(self, node: Node, held: IntArray) -> float:
         """The largest penalty whose chords cost no more than a share of the gap allowed."""
         widest = self.joint.widest(node.box or self.box, held)
-        start = np.clip(self.core.reference, self.core.lower, self.core.upper)
-        size = self.incumbent.objective if self.incumbent else max(1e-2, self.core.objective(start))
-        size = max(size, 1e-9)
+        size = max(self.incumbent.objective if self.incumbent else self.size, 1e-9)
         # Beyond this the objective drowns in the penalty; the move per price is what it is measured by.
         prices = max(1e-6, float(np.abs((node.box or self.box).upper).max(initial=0.0)))
         largest = _LARGEST_PENALTY * float(np.sqrt(size * self.core.curvature.max())) / prices

@@ -14,26 +14,28 @@ rest. Where prices may be negative or have no finite range, the plain search has
 """
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.arrays import FloatArray, IntArray
 from ppsm.fidelity.band import DualPoint, FollowerLps
 from ppsm.fidelity.branching import NONE, Incumbent, Node, Search, SearchLimits, SearchOutcome
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.duality_bound import DualityBound
 from ppsm.fidelity.joint import JointMatrices, PriceBox
 from ppsm.fidelity.joint_search import JointSearch
+from ppsm.fidelity.price_boxes import PriceBoxes
 from ppsm.fidelity.relaxation import Relaxation, RelaxedPoint
-from ppsm.program import LinearProgram
-from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
 
 _WALK_STEPS = 8
-_TIGHTENING_ROUNDS = 6
-_NARROW = 0.002
+# Where the joint search within a box of prices needs more nodes than this, narrower prices pay.
+_FEW_NODES = 8
+# The joint search has a chance where chords lose no more than this share of the objective.
+_SMALL_LOSS = 1e-3
+_LEAST_WIDTH = 1e-6
 
 
 def search_lower_side(
@@ -46,25 +48,105 @@ def search_lower_side(
     convex = walker.relaxation.solve(NONE)
     if convex is None:
         return None
-    found = lps.value(core.rows_at(convex.parameter))
+    nearest = core.snapped(convex.parameter)
+    found = lps.value(core.rows_at(nearest))
     if found is None or not found[1].size:
         return None
     if found[0] >= core.value_lower - 1e-9 * max(1.0, abs(core.value_lower)):
-        best = Incumbent(convex.objective, convex.parameter, found[1], NONE)
-        return SearchOutcome(Status.PROVEN_OPTIMAL, best, convex.bound, 1)
+        best = Incumbent(core.objective(nearest), nearest, found[1], NONE)
+        return SearchOutcome(Status.PROVEN_OPTIMAL, best, max(convex.bound, core.least), 1)
     start = walker.walk(convex.parameter)
     if start is None:
         return None
-    # Half of the time may go into the box of prices, the rest is for the search.
-    stop = started + 0.5 * limits.seconds
-    box = price_box(core, matrices, start.objective, walker.penalty, stop) if monotone else None
-    rest = replace(limits, seconds=max(0.1, limits.seconds - (time.perf_counter() - started)))
-    search = (
-        Search(core, lps, rest) if box is None else _LowerSideSearch(core, lps, rest, matrices, box, walker)
-    )
-    search.offer(start)
-    outcome = search.run()
+    prover = _Prover(core, lps, limits, matrices, walker, start, started)
+    outcome = prover.by_prices() if monotone else prover.by_sides()
     return replace(outcome, bound=max(outcome.bound, convex.bound))
+
+
+@dataclass
+class _Prover:
+    """Proves that an incumbent is best, or finds a better one."""
+
+    core: Core
+    lps: FollowerLps
+    limits: SearchLimits
+    matrices: JointMatrices
+    walker: "_Walker"
+    best: Incumbent
+    started: float
+    nodes: int = 0
+
+    def by_sides(self) -> SearchOutcome:
+        """The plain search, for followers whose prices may be negative."""
+        return self._run(Search(self.core, self.lps, self._rest()))
+
+    def by_prices(self) -> SearchOutcome:
+        """Refute all prices that a better point could have: by LPs, by the joint search, or by halves."""
+        box = self._boxes().first()
+        if box is not None and not box.is_bounded:
+            return self.by_sides()
+        box = self._tightened(box)
+        if box is None:
+            return self._proven()
+        # A bound for everything, in case that time runs out.
+        outcome = self._within(box)
+        if outcome.status is Status.PROVEN_OPTIMAL:
+            return outcome
+        everything = self._tightened(box, every_entry=True)
+        left = [] if everything is None else [everything]
+        while left:
+            if time.perf_counter() > self.started + self.limits.seconds:
+                return replace(outcome, incumbent=self.best, nodes=self.nodes)
+            left += self._divided(left.pop())
+        return self._proven()
+
+    def _divided(self, box: PriceBox) -> list[PriceBox]:
+        """What remains of a box: nothing, or its narrowed halves."""
+        boxes = self._boxes()
+        loss = boxes.chord_losses(box)
+        if loss.sum() <= _SMALL_LOSS * self.best.objective and self._within(box).status is (
+            Status.PROVEN_OPTIMAL
+        ):
+            return []
+        self.nodes += 1
+        entry = int(np.argmax(loss))
+        if not box.upper[entry] - box.lower[entry] > _LEAST_WIDTH:
+            # Chords lose nothing any more: what is left open is up to complementarity.
+            self._run(_LowerSideSearch(self.core, self.lps, self._rest(), self.matrices, box, self.walker))
+            return []
+        halves = box.split(entry, 0.5 * float(box.lower[entry] + box.upper[entry]))
+        return [one for one in map(self._tightened, halves) if one is not None]
+
+    def _boxes(self) -> PriceBoxes:
+        return PriceBoxes(self.core, self.matrices, self._target(), self.walker.penalty, self.walker.planes)
+
+    def _target(self) -> float:
+        """Points that are better by less than the gap are of no interest."""
+        return self.best.objective - 0.5 * self.limits.gap * abs(self.best.objective)
+
+    def _tightened(self, box: PriceBox | None, *, every_entry: bool = False) -> PriceBox | None:
+        stop = self.started + self.limits.seconds
+        return None if box is None else self._boxes().tightened(box, stop, every_entry=every_entry)
+
+    def _within(self, box: PriceBox) -> SearchOutcome:
+        """The joint search within a box, for a few nodes."""
+        limits = replace(self._rest(), nodes=_FEW_NODES)
+        return self._run(_LowerSideSearch(self.core, self.lps, limits, self.matrices, box, self.walker))
+
+    def _proven(self) -> SearchOutcome:
+        bound = self.best.objective - self.limits.gap * abs(self.best.objective)
+        return SearchOutcome(Status.PROVEN_OPTIMAL, self.best, bound, self.nodes)
+
+    def _run(self, search: Search) -> SearchOutcome:
+        search.offer(self.best)
+        outcome = search.run()
+        self.nodes += outcome.nodes
+        self.best = outcome.incumbent or self.best
+        return replace(outcome, nodes=self.nodes)
+
+    def _rest(self) -> SearchLimits:
+        left = self.limits.seconds - (time.perf_counter() - self.started)
+        return replace(self.limits, seconds=max(0.1, left))
 
 
 class _Walker:
@@ -74,6 +156,8 @@ class _Walker:
         self.core, self.lps = core, lps
         self.relaxation = Relaxation(core)
         self.penalty = 0.0
+        # Planes ``(g, y)`` of duals met on the way: V is at least ``g + y'd`` everywhere.
+        self.planes: list[tuple[float, FloatArray]] = []
 
     def walk(self, start: FloatArray) -> Incumbent | None:
         """Go from a point to its dual's half-space until nothing improves; start higher up if need be."""
@@ -100,8 +184,16 @@ class _Walker:
     def nearest(self, dual: DualPoint, parameter: FloatArray) -> RelaxedPoint | None:
         """The nearest point of a dual's half-space; the dual's value was taken at ``parameter``."""
         constant = dual.value - float(dual.prices @ parameter)
+        if not self._can_be_reached(dual.prices, self.core.value_lower - constant):
+            return None
+        self.planes.append((constant, dual.prices))
         row = sp.csr_array(dual.prices[None, :])
         return self.relaxation.solve(NONE, row, np.array([self.core.value_lower - constant]))
+
+    def _can_be_reached(self, prices: FloatArray, worth: float) -> bool:
+        """Whether some parameter within bounds and value band is worth that much: an LP knows at once."""
+        cost = np.concatenate([np.zeros(self.core.follower.program.shape[1]), -prices])
+        return -self.lps.pairs.least(self.core, NONE, cost) >= worth - 1e-9 * max(1.0, abs(worth))
 
     def _raised(self, parameter: FloatArray) -> FloatArray | None:
         """A point farther up along the prices: the one of largest dual value within bounds and value band."""
@@ -135,8 +227,10 @@ class _LowerSideSearch(JointSearch):
         self._walker = walker
 
     def root(self, bound: float) -> Node:
-        """The node that holds everything, with the penalty of the incumbent's half-space."""
-        return replace(super().root(bound), penalty=1.5 * self._walker.penalty)
+        """The node that holds everything, with the penalty and the held entries of the incumbent."""
+        root = replace(super().root(bound), penalty=1.5 * self._walker.penalty)
+        best = self.incumbent
+        return root if best is None else replace(root, held=self.joint.held_at(best.parameter))
 
     def try_support(self, dual: DualPoint, tight: IntArray, parameter: FloatArray) -> DualityBound | None:
         """Offer the nearest point of the dual's half-space; with no price band no support has to be tight."""
@@ -145,109 +239,3 @@ class _LowerSideSearch(JointSearch):
         if point is not None:
             self.offer(Incumbent(point.objective, point.parameter, point.columns, NONE))
         return None
-
-
-def price_box(
-    core: Core, matrices: JointMatrices, objective: float, penalty: float, stop: float
-) -> PriceBox | None:
-    """Ranges of nonnegative prices of all duals that lift a point nearer than ``objective`` to the band.
-
-    ``penalty`` is the multiplier of the incumbent's half-space; any positive number is valid, this one is
-    best.
-    """
-    entries = matrices.entries
-    start = np.clip(core.reference, core.lower, core.upper)
-    least = core.curvature * (start - core.reference) ** 2
-    spare = max(0.0, objective - core.constant - float(least.sum()))
-    reach = np.sqrt((least + spare) / core.curvature)
-    lower = np.maximum(core.lower, core.reference - reach)
-    upper = np.minimum(core.upper, core.reference + reach)
-    # First the upper corner of the parameters' box, which needs no range of prices.
-    nothing = PriceBox(np.zeros(entries), np.full(entries, INFINITY))
-    box = _ranges(core, matrices, upper, 0.0, nothing, INFINITY)
-    if penalty <= 0.0:
-        return box
-    for _ in range(_TIGHTENING_ROUNDS):
-        if box is None:
-            return None
-        if time.perf_counter() > stop:
-            break
-        slope, constant = _chords(core, box, (lower, upper), 1.0 / penalty, objective)
-        tighter = _ranges(core, matrices, slope, constant, box, stop)
-        if tighter is None:
-            return None
-        shrunk = float((tighter.upper - tighter.lower).sum()) < 0.8 * float((box.upper - box.lower).sum())
-        box = tighter
-        if not shrunk:
-            break
-    return box
-
-
-def _chords(
-    core: Core, box: PriceBox, ends: tuple[FloatArray, FloatArray], kappa: float, objective: float
-) -> tuple[FloatArray, float]:
-    """Slope and constant of a line above ``max y'd`` over parameters nearer than ``objective``.
-
-    For every kappa > 0 that maximum is at most ``kappa objective + sum_i max_d (y_i d - kappa w_i (d -
-    ref_i)^2)``; each term is convex in the price, so its chord over the price's range lies above it.
-    """
-    weight, reference = core.curvature, core.reference
-
-    def highest(price: FloatArray) -> FloatArray:
-        at = np.clip(reference + price / (2.0 * kappa * weight), *ends)
-        return np.asarray(price * at - kappa * weight * (at - reference) ** 2)
-
-    at_low, at_high = highest(box.lower), highest(box.upper)
-    width = box.upper - box.lower
-    slope = np.where(width > 1e-12, (at_high - at_low) / np.where(width > 1e-12, width, 1.0), ends[1])
-    constant = kappa * (objective - core.constant) + float((at_low - slope * box.lower).sum())
-    return slope, constant
-
-
-def _ranges(
-    core: Core, matrices: JointMatrices, slope: FloatArray, constant: float, box: PriceBox, stop: float
-) -> PriceBox | None:
-    """Least and largest price of each entry over duals with ``g(p) + slope'y + constant >= value_lower``."""
-    program, sides = core.follower.program, core.follower.sides
-    rows, entries = program.shape[0], matrices.entries
-    entries_to_tighten = np.flatnonzero(
-        ~np.isfinite(box.upper)
-        | (box.upper - box.lower > _NARROW * np.where(box.upper < INFINITY, box.upper, 0.0))
-    )
-    worth = sp.csr_array(np.concatenate([slope, matrices.dual_objective])[None, :])
-    fixed = np.concatenate([program.cost, np.zeros(entries)])
-    width = entries + sides.count
-    lp = PersistentLp(
-        LinearProgram(
-            cost=np.zeros(width),
-            matrix=sp.vstack([matrices.matrix[rows:-1, matrices.answers + entries :], worth], format="csr"),
-            row_lower=np.append(fixed, core.value_lower - constant),
-            row_upper=np.append(fixed, INFINITY),
-            column_lower=np.concatenate([box.lower, np.where(sides.is_free, -INFINITY, 0.0)]),
-            column_upper=np.concatenate([box.upper, np.full(sides.count, INFINITY)]),
-            row_names=tuple(f"r{k}" for k in range(fixed.size + 1)),
-            column_names=tuple(f"c{k}" for k in range(width)),
-        ),
-        cost_changes=True,
-    )
-    ends = np.stack([box.lower, box.upper])
-    # An end that some dual was seen to reach cannot be moved.
-    reached = np.zeros((2, entries), dtype=np.bool_)
-    for entry in entries_to_tighten.tolist():
-        for end, direction in enumerate((1.0, -1.0)):
-            if reached[end, entry]:
-                continue
-            if time.perf_counter() > stop:
-                break
-            cost = np.zeros(width)
-            cost[entry] = direction
-            lp.set_cost(cost)
-            solution = lp.solve()
-            if solution.status is not Status.PROVEN_OPTIMAL:
-                return None
-            ends[end, entry] = direction * solution.objective
-            prices = solution.columns[:entries]
-            reached |= np.abs(prices - np.stack([box.lower, box.upper])) <= 1e-9
-    # LP answers are exact to about 1e-9; a little room keeps the box valid.
-    room = 1e-7 * np.maximum(1e-3, np.abs(ends[1]))
-    return PriceBox(np.maximum(box.lower, ends[0] - room), np.minimum(box.upper, ends[1] + room))

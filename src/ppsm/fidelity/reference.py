@@ -28,6 +28,9 @@ Form = Literal["big_m", "indicator", "sos1"]
 
 # A proven bound is widened by this much: then a multiplier that touches its M exposes a wrong bound.
 _MARGIN = 0.01
+_CPU_CLOCK = 1
+# Slacks and multipliers are of the order of 1; a looser tolerance lets complementarity slip through.
+_FEASIBILITY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,13 @@ def solve_reference(
     model.setParam("limits/gap", gap)
     model.setParam("limits/time", max(1.0, seconds - (time.perf_counter() - started)))
     model.setParam("parallel/maxnthreads", 1)
+    model.setParam("timing/clocktype", _CPU_CLOCK)
+    model.setParam("numerics/feastol", _FEASIBILITY)
+    if form != "big_m":
+        # SCIP 10 can call a feasible problem with complementarity constraints infeasible by its dual
+        # reductions (tests/canaries).
+        model.setParam("misc/allowstrongdualreds", False)
+        model.setParam("misc/allowweakdualreds", False)
     model.optimize()
     return textbook.result(time.perf_counter() - started)
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.fidelity.core import Core
+from ppsm.fidelity.slices import MatrixPart, SlicedMatrix
 from ppsm.solvers.qp import QuadraticProgram, solve_qp
 from ppsm.status import Status
 
@@ -45,8 +46,7 @@ class _Layout:
     matrix: SparseMatrix
     is_fixed: BoolArray
     values: FloatArray
-    equalities: IntArray
-    inequalities: IntArray
+    part: MatrixPart
 
 
 class Relaxation:
@@ -56,25 +56,20 @@ class Relaxation:
         self.core = core
         self.solves = 0
         self.failures = 0
-        follower = core.follower
-        program = follower.program
         entries = core.reference.size
-        self._answers, self._entries = program.shape[1], entries
+        self._answers, self._entries = core.follower.program.shape[1], entries
         self._distances = np.flatnonzero(core.weight)
         extra = self._distances.size
-        width = self._answers + entries + extra
-        padding = sp.csr_array((program.shape[0], extra))
-        market = sp.hstack([program.matrix, -follower.parameter_map, padding], format="csr")
-        value_row = np.zeros(width)
-        value_row[: self._answers] = program.cost
-        parts = [market, sp.csr_array(value_row[None, :])]
+        self._slices = core.follower.pair_slices
         if extra:
             # t >= e and t >= -e, one t for each weighted |e|
             pick = sp.eye_array(entries, format="csr")[self._distances, :]
             none = sp.csr_array((extra, self._answers))
-            unit = sp.eye_array(extra)
-            parts += [sp.hstack([none, sign * pick, unit], format="csr") for sign in (-1.0, 1.0)]
-        self._matrix: SparseMatrix = sp.vstack(parts, format="csr")
+            distances = [sp.hstack([none, sign * pick, sp.eye_array(extra)]) for sign in (-1.0, 1.0)]
+            market = self._slices.matrix
+            padding = sp.csr_array((market.shape[0], extra))
+            parts = [sp.hstack([market, padding]), *distances]
+            self._slices = SlicedMatrix(sp.vstack(parts, format="csr"))
         self._extra_rows = 2 * extra
 
     def solve(
@@ -104,38 +99,38 @@ class Relaxation:
         row_upper = np.concatenate([row_upper, [core.value_upper], np.full(self._extra_rows, INFINITY)])
         if (lower > upper).any() or (row_lower > row_upper).any():
             return None  # two sides of one row or column cannot both be tight
-        matrix = self._matrix
+        slices = self._slices
         if cuts is not None and cut_lower is not None:
             before, after = sp.csr_array((cuts.shape[0], self._answers)), sp.csr_array((cuts.shape[0], extra))
-            matrix = sp.vstack([matrix, sp.hstack([before, cuts, after])], format="csr")
+            cut = sp.hstack([before, cuts, after])
+            slices = SlicedMatrix(sp.vstack([slices.matrix, cut], format="csr"))
             row_lower = np.concatenate([row_lower, cut_lower - cuts @ core.reference])
             row_upper = np.concatenate([row_upper, np.full(cut_lower.size, INFINITY)])
         fixed = lower == upper
         values = np.where(fixed, lower, 0.0)
-        kept, moved = (matrix[:, np.flatnonzero(~fixed)], matrix @ values) if fixed.any() else (matrix, 0.0)
-        is_equality = row_lower == row_upper
-        equalities = np.flatnonzero(is_equality)
-        inequalities = np.flatnonzero(~is_equality & (np.isfinite(row_lower) | np.isfinite(row_upper)))
-        row_lower, row_upper = row_lower - moved, row_upper - moved
+        part = slices.part(fixed, row_lower, row_upper, keep=not tight.size)
+        if fixed.any():
+            moved = slices.matrix @ values
+            row_lower, row_upper = row_lower - moved, row_upper - moved
         program = QuadraticProgram(
             curvature=np.concatenate([np.zeros(self._answers), core.curvature, np.zeros(extra)])[~fixed],
             cost=np.concatenate([np.zeros(self._answers), core.slope, core.weight[self._distances]])[~fixed],
-            equality=kept[equalities, :],
-            equality_value=row_lower[equalities],
-            rows=kept[inequalities, :],
-            row_lower=row_lower[inequalities],
-            row_upper=row_upper[inequalities],
+            equality=part.equality,
+            equality_value=row_lower[part.equalities],
+            rows=part.rows,
+            row_lower=row_lower[part.inequalities],
+            row_upper=row_upper[part.inequalities],
             column_lower=lower[~fixed],
             column_upper=upper[~fixed],
         )
-        return _Layout(program, matrix, fixed, values, equalities, inequalities)
+        return _Layout(program, slices.matrix, fixed, values, part)
 
     def _solve_in_units(
         self, layout: _Layout, tight: IntArray, unit: float
     ) -> tuple[RelaxedPoint, float] | None:
         """Solve with quantities divided by ``unit``; also the size of the objective's moving part."""
         self.solves += 1
-        solution = solve_qp(_in_units(layout.program, unit))
+        solution = solve_qp(_in_units(layout.program, unit), layout.part.workspace)
         if solution.status is not Status.PROVEN_OPTIMAL:
             self.failures += solution.status is not Status.INFEASIBLE
             return None
@@ -146,15 +141,15 @@ class Relaxation:
         fixed_move = layout.values[entries]
         constant = core.constant + float((core.curvature * fixed_move**2 + core.slope * fixed_move).sum())
         row_multipliers = np.zeros(layout.matrix.shape[0])
-        row_multipliers[layout.equalities] = unit * solution.equality_multipliers
-        row_multipliers[layout.inequalities] = unit * solution.row_multipliers
+        row_multipliers[layout.part.equalities] = unit * solution.equality_multipliers
+        row_multipliers[layout.part.inequalities] = unit * solution.row_multipliers
         point = RelaxedPoint(
             bound=unit**2 * solution.bound + constant,
             objective=unit**2 * solution.objective + constant,
             parameter=np.clip(core.reference + full[entries], core.lower, core.upper),
             columns=full[:answers],
             side_multipliers=self._side_multipliers(layout.matrix, row_multipliers, tight),
-            cut_multipliers=row_multipliers[self._matrix.shape[0] :],
+            cut_multipliers=row_multipliers[self._slices.matrix.shape[0] :],
         )
         return point, unit**2 * abs(solution.objective)
 

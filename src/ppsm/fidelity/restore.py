@@ -6,7 +6,7 @@ for the conventions and :mod:`ppsm.fidelity.joint` for why it is fast.
 
 import time
 import weakref
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -46,6 +46,7 @@ from ppsm.status import Status
 
 # Moves below this share of the typical quantity are rounding of the solvers.
 _UNCHANGED = 1e-8
+_SHARE_OF_GAP = 0.9
 # With this gap the first faithful point ends a search.
 _FEASIBILITY_GAP = 1.0
 
@@ -141,8 +142,9 @@ class Restorer:
         """The scaled problem."""
         return build_core(self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior)
 
-    def search(self, core: Core, limits: SearchLimits) -> SearchOutcome:
-        """Run the search that suits a problem."""
+    def search(self, core: Core, asked: SearchLimits) -> SearchOutcome:
+        """Run the search that suits a problem; a little of the gap is left to the polish."""
+        limits = replace(asked, gap=_SHARE_OF_GAP * asked.gap)
         if core.is_least_squares and not core.has_price_band and core.has_value_band:
             lower = core.lower * self.scaled.quantity_unit
             monotone = is_monotone(self.program, self.parameter_map, lower)
@@ -151,7 +153,7 @@ class Restorer:
                 return outcome
         return search_for(core, self._lps, limits, self.matrices).run()
 
-    def witness(self, core: Core, incumbent: Incumbent) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    def witness(self, core: Core, incumbent: Incumbent) -> "_Witness | None":
         """Vector, answer and row prices in the user's units (of the minimisation), polished if need be."""
         found = faithful_witness(core, self._lps, incumbent)
         if found is None:
@@ -188,6 +190,29 @@ class Restorer:
             )
 
 
+# Vector, answer and row prices.
+_Witness = tuple[FloatArray, FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a search ended with, and what LP vertices confirm of its incumbent."""
+
+    outcome: SearchOutcome
+    witness: _Witness | None
+
+
+def _without_answer(outcome: SearchOutcome) -> Status:
+    """The status of a search whose incumbent, if any, is not confirmed."""
+    return outcome.status if outcome.incumbent is None else Status.NO_INCUMBENT
+
+
+def _reason(outcome: SearchOutcome) -> str:
+    if outcome.incumbent is not None:
+        return "what was found is faithful only within the solvers' rounding"
+    return "the bands are empty" if outcome.status is Status.INFEASIBLE else "a limit was hit"
+
+
 class _Task:
     """One vector to restore."""
 
@@ -209,25 +234,32 @@ class _Task:
     def run(self, started: float, *, elastic: bool) -> FidelityResult:
         """Solve, widen the bands if they are empty, certify."""
         core = self._core(1.0)
-        outcome = self.restorer.search(core, self.limits)
+        found = self._solved(core, self.limits)
         factor = bound = 1.0
-        if outcome.incumbent is None:
-            if outcome.status is Status.INFEASIBLE:
+        if found.witness is None:
+            if found.outcome.status is Status.INFEASIBLE:
                 self.restorer.explain(self.bounds)
             if not elastic:
-                reason = "the bands are empty" if outcome.status is Status.INFEASIBLE else "a limit was hit"
-                return self._result(started, outcome, core, 1.0, 1.0, reason)
-            factor, bound, core, outcome = self._widen(started)
-        reason = "" if outcome.incumbent is not None else "no widening of the bands was found in time"
-        return self._result(started, outcome, core, factor, bound, reason)
+                return self._result(started, found, core, 1.0, 1.0, _reason(found.outcome))
+            factor, bound, core, found = self._widen(started)
+        reason = "" if found.witness is not None else "no widening of the bands was found in time"
+        return self._result(started, found, core, factor, bound, reason)
+
+    def _solved(self, core: Core, limits: SearchLimits) -> "_Found":
+        """Search and look for a witness: what LP vertices do not confirm was not found."""
+        outcome = self.restorer.search(core, limits)
+        if outcome.incumbent is None:
+            return _Found(outcome, None)
+        return _Found(outcome, self.restorer.witness(core, outcome.incumbent))
 
     def _core(self, factor: float) -> Core:
         bands = self.bands.widened(factor)
         return self.restorer.core(self.values, bands, self.bounds, self.norm, self.prior)
 
-    def _widen(self, started: float) -> tuple[float, float, Core, SearchOutcome]:
+    def _widen(self, started: float) -> tuple[float, float, Core, "_Found"]:
         """Find the least widening, then solve with it; the time limit holds for all of it."""
         stop = started + self.limits.seconds
+        confirmed: list[_Found] = []
 
         def attempt(factor: float) -> SearchOutcome | None:
             left = stop - time.perf_counter()
@@ -235,37 +267,45 @@ class _Task:
                 return None
             share = min(left, max(0.1 * self.limits.seconds, 0.2))
             limits = replace(self.limits, gap=_FEASIBILITY_GAP, seconds=share)
-            return self.restorer.search(self._core(factor), limits)
+            found = self._solved(self._core(factor), limits)
+            if found.witness is not None:
+                confirmed.append(found)
+                return found.outcome
+            return replace(found.outcome, incumbent=None, status=_without_answer(found.outcome))
 
         floor = widening_floor(self._core(1.0), self._core(2.0), self.restorer.matrices)
-        found = least_widening(floor, attempt)
-        core = self._core(found.factor)
-        if found.outcome is None:
-            return found.factor, found.bound, core, SearchOutcome(Status.NO_INCUMBENT, None, -INFINITY, 0)
+        widening = least_widening(floor, attempt)
+        core = self._core(widening.factor)
+        if widening.outcome is None:
+            nothing = SearchOutcome(Status.NO_INCUMBENT, None, -INFINITY, 0)
+            return widening.factor, widening.bound, core, _Found(nothing, None)
         left = max(0.2 * self.limits.seconds, stop - time.perf_counter())
-        outcome = self.restorer.search(core, replace(self.limits, seconds=left))
-        if outcome.incumbent is None:
-            outcome = replace(found.outcome, status=Status.INCUMBENT)
-        return found.factor, found.bound, core, outcome
+        found = self._solved(core, replace(self.limits, seconds=left))
+        if found.witness is None:
+            # The last attempt that succeeded was at this factor.
+            outcome = replace(confirmed[-1].outcome, status=Status.INCUMBENT, bound=core.least)
+            found = _Found(outcome, confirmed[-1].witness)
+        return widening.factor, widening.bound, core, found
 
     def _result(
         self,
         started: float,
-        outcome: SearchOutcome,
+        found: "_Found",
         core: Core,
         factor: float,
         factor_bound: float,
         explanation: str,
     ) -> FidelityResult:
         parameter, certificate, claim, objective = np.empty(0), None, None, np.nan
+        outcome = found.outcome
         status, solvers = outcome.status, (PIQP, HIGHS, CLARABEL)
-        if outcome.incumbent is not None:
-            parameter, certificate, claim, objective = self._certified(core, outcome.incumbent, factor)
-            if certificate is None or not certificate.faithful:
+        if found.witness is None:
+            status = _without_answer(outcome)
+        else:
+            parameter, certificate, claim, objective = self._certified(core, found.witness, factor)
+            if not certificate.faithful:
                 status = Status.NO_INCUMBENT
-                explanation = "the answer did not pass its certificate" + (
-                    "" if certificate is None else f": {certificate.findings[0]}"
-                )
+                explanation = f"the answer did not pass its certificate: {certificate.findings[0]}"
         bound = outcome.bound * self.objective_unit
         gap = INFINITY
         if np.isfinite(objective):
@@ -294,11 +334,8 @@ class _Task:
         )
 
     def _certified(
-        self, core: Core, incumbent: Incumbent, factor: float
-    ) -> tuple[FloatArray, Certificate | None, Claim | None, float]:
-        witness = self.restorer.witness(core, incumbent)
-        if witness is None:
-            return np.empty(0), None, None, np.nan
+        self, core: Core, witness: "_Witness", factor: float
+    ) -> tuple[FloatArray, Certificate, Claim, float]:
         parameter, answer, row_prices = witness
         parameter = self._tidy(parameter)
         bands = self.bands.widened(factor)

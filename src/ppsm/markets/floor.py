@@ -15,20 +15,21 @@ relaxation, which shrinks Q: the argument is repeated until nothing moves.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.errors import SolverError
+from ppsm.markets.clearing import GasDay
 from ppsm.markets.evaluate import Followers, GameAnswer
-from ppsm.markets.policy import PolicyFinder
+from ppsm.markets.policy import Policy, PolicyFinder
 from ppsm.markets.region import BurnRegion, place_map
 
-_ROUNDS = 4
+_ROUNDS = 6
 # Parts of a place's least burn by which it is lowered in the argument: the more, the less U0 - V matters, but
 # the more room the policy needs.
-_STEPS = (1.0, 0.3, 0.1, 0.02)
+_STEPS = (0.02, 0.1, 0.3, 1.0)
 _LARGEST_STEP_MWH = 400.0
 
 
@@ -135,21 +136,46 @@ class PriceFloors:
         prices = day.prices_usd_per_mwh
         wanted = self.followers.levels.needed(prices[self.followers.gas.plants])
         reach = np.maximum(region.lower_mwh[self._place_of_plant], self._least_running)
-        for step in _STEPS:
-            moved = np.minimum(step * reach, _LARGEST_STEP_MWH)
-            lowered = np.zeros(self.places.size)
-            np.maximum.at(lowered, self._place_of_plant, moved)
-            policy = self._finder.find(withdrawal, base, region, lowered, day, seconds_left)
-            if policy is None:
-                continue
-            slope = policy.slope_usd_per_mwh
-            tilt = region.largest(slope - prices[self.places]) - float((slope - prices[self.places]) @ base)
-            # Rounding of two linear programs must not pass for a proof.
-            excess = policy.base_cost_usd - day.cost_usd + max(tilt, 0.0) + 1e-8 * abs(day.cost_usd)
-            found = slope[self._place_of_plant] - excess / np.maximum(moved, 1e-9)
-            floors = np.maximum(floors, found)
+        for moved, policy in self._policies(region, base, day, withdrawal, reach, seconds_left):
+            floors = np.maximum(floors, self._floors_by(policy, region, base, day, moved))
             if (self.followers.levels.needed(floors) >= wanted).all():
                 break
+        return floors
+
+    def _policies(
+        self,
+        region: BurnRegion,
+        base: FloatArray,
+        day: GasDay,
+        withdrawal: FloatArray,
+        reach: FloatArray,
+        seconds_left: Callable[[], float],
+    ) -> Iterator[tuple[FloatArray, Policy]]:
+        """Policies from cheap to dear, those that served before first; with what plants burn less."""
+        steps = [np.minimum(step * reach, _LARGEST_STEP_MWH) for step in _STEPS]
+        lowered = [np.zeros(self.places.size) for _ in steps]
+        for moved, by_place in zip(steps, lowered, strict=True):
+            np.maximum.at(by_place, self._place_of_plant, moved)
+        for moved, by_place in zip(steps, lowered, strict=True):
+            policy = self._finder.recall(withdrawal, base, region, by_place, day)
+            if policy is not None:
+                yield moved, policy
+        for moved, by_place in zip(steps, lowered, strict=True):
+            policy = self._finder.find(withdrawal, base, region, by_place, day, seconds_left)
+            if policy is None:
+                return
+            yield moved, policy
+
+    def _floors_by(
+        self, policy: Policy, region: BurnRegion, base: FloatArray, day: GasDay, moved: FloatArray
+    ) -> FloatArray:
+        """The floors that a policy proves, by plant, when its place burns ``moved`` less."""
+        slope = policy.slope_usd_per_mwh
+        difference = slope - day.prices_usd_per_mwh[self.places]
+        tilt = float(region.largest(difference[None, :])[0]) - float(difference @ base)
+        # Rounding of two linear programs must not pass for a proof.
+        excess = policy.base_cost_usd - day.cost_usd + max(tilt, 0.0) + 1e-8 * abs(day.cost_usd)
+        floors: FloatArray = slope[self._place_of_plant] - excess / np.maximum(moved, 1e-9)
         return floors
 
 

@@ -214,7 +214,7 @@ class _Search:
                 return
             answer = self._answer(current)
             if answer is None:
-                self._deliverable(levels)
+                self._deliver(levels)
                 return
             self._offer(answer)
             if not answer.invalid:
@@ -223,12 +223,21 @@ class _Search:
             levels = np.maximum(levels, self.followers.levels.needed(prices))
             current = self._unit_commitment(levels)
 
-    def _deliverable(self, levels: IntArray) -> None:
-        """Where GM cannot serve UC's burn: the cheapest commitment that it can serve, if there is one."""
+    def _deliver(self, levels: IntArray) -> None:
+        """Where GM cannot serve UC's burn: commitments that it can, at rising levels until one is valid."""
+        for _ in range(_ROUNDS):
+            answer = self._deliverable(levels)
+            if answer is None or not answer.invalid:
+                return
+            prices = answer.gas.prices_usd_per_mwh[self.followers.gas.plants]
+            levels = np.maximum(levels, self.followers.levels.needed(prices))
+
+    def _deliverable(self, levels: IntArray) -> GameAnswer | None:
+        """The answer to the cheapest commitment at some levels whose burn GM can serve, if there is one."""
         commitment = self.followers.commitment
         program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
         if program is None or self.left() <= 0:
-            return
+            return None
         joint = join(commitment, program, self.followers.gas.market, self.demand)
         padded = np.zeros(joint.shape[1], dtype=bool)
         padded[: commitment.is_integer.size] = commitment.is_integer
@@ -240,12 +249,13 @@ class _Search:
         if outcome.status is Status.INFEASIBLE and not levels.any():
             self.infeasible = True
         if outcome.on is None:
-            return
+            return None
         if outcome.bound_usd is not None and not levels.any():
             self._raise_bound(outcome.bound_usd, "unit commitment that the gas network can serve")
         power = self.followers.power_answer(self.power_stress, outcome.on, levels)
-        if power is not None:
-            self._offer(self.followers.game_answer(power, self.demand))
+        answer = None if power is None else self.followers.game_answer(power, self.demand)
+        self._offer(answer)
+        return answer
 
     def _prove_with_floors(self, best: GameAnswer) -> None:
         """Levels that every better answer must have, and UC at them."""

@@ -22,7 +22,9 @@ from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
 
 _TINY = 1e-9
-_RETRIES = 12
+_RETRIES = 8
+# How far pressures follow the flows, in the order of trial.
+_PRESSED = (1.0, 0.5, 0.25)
 # A path avoids an arc without room as if it were this many arcs of ordinary room.
 _PENALTY = 30.0
 # Room that costs more than this ($ per day) is worth a question to UC's relaxation.
@@ -58,18 +60,15 @@ class _Room:
     def needed(self, responses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Largest rise and fall of each row of responses (rows x places)."""
         rise, fall = np.zeros(responses.shape[0]), np.zeros(responses.shape[0])
-        seen: dict[bytes, tuple[float, float]] = {}
-        for row in np.flatnonzero(np.abs(responses).max(axis=1) > 0):
-            weights = responses[row]
-            key = weights.tobytes()
-            if key not in seen:
-                seen[key] = self._most(weights), self._most(-weights)
-            rise[row], fall[row] = seen[key]
+        moving = np.abs(responses).max(axis=1) > 0
+        weights, which = np.unique(responses[moving], axis=0, return_inverse=True)
+        rise[moving], fall[moving] = self._most(weights)[which], self._most(-weights)[which]
         return rise, fall
 
-    def _most(self, weights: FloatArray) -> float:
-        lowered = float(np.max(-weights * self._lowered, initial=0.0))
-        return max(self._region.largest(weights) - float(weights @ self._base), 0.0) + lowered
+    def _most(self, weights: FloatArray) -> FloatArray:
+        lowered = np.max(-weights * self._lowered, axis=1, initial=0.0)
+        most: FloatArray = np.maximum(self._region.largest(weights) - weights @ self._base, 0.0) + lowered
+        return most
 
     def sharpen(self, responses: FloatArray) -> bool:
         """Ask the relaxation for the extents of these responses; False where all were known."""
@@ -133,14 +132,9 @@ class PolicyFinder:
         """A policy that is feasible on the region, near GM's solution at the base burn; None if none found.
 
         It stays feasible when any one place burns ``lowered_mwh`` less. ``day`` is GM at the base burn;
-        it guides the choice of paths. Responses that served before are tried first.
+        it guides the choice of paths.
         """
-        room = _Room(region, base_mwh, lowered_mwh)
-        for response in reversed(self._served):
-            base = self._base(withdrawal_mwh, room, response)
-            if base.cost_usd is not None and base.cost_usd - day.cost_usd <= _NEGLIGIBLE_USD:
-                return Policy(base.cost_usd, self.market.program.cost @ response)
-        found = self._search(withdrawal_mwh, room, day, seconds_left)
+        found = self._search(withdrawal_mwh, _Room(region, base_mwh, lowered_mwh), day, seconds_left)
         if found is None:
             return None
         policy, response = found
@@ -148,12 +142,42 @@ class PolicyFinder:
             self._served = [*self._served, response][-_REMEMBERED:]
         return policy
 
+    def recall(
+        self,
+        withdrawal_mwh: FloatArray,
+        base_mwh: FloatArray,
+        region: BurnRegion,
+        lowered_mwh: FloatArray,
+        day: GasDay,
+    ) -> Policy | None:
+        """A policy whose responses served before and that costs no more than GM at the base burn, if any."""
+        room = _Room(region, base_mwh, lowered_mwh)
+        for response in reversed(self._served):
+            base = self._base(withdrawal_mwh, room, response, explain=False)
+            if base.cost_usd is not None and base.cost_usd - day.cost_usd <= _NEGLIGIBLE_USD:
+                return Policy(base.cost_usd, self.market.program.cost @ response)
+        return None
+
     def _search(
         self, withdrawal_mwh: FloatArray, room: _Room, day: GasDay, seconds_left: Callable[[], float]
     ) -> tuple[Policy, FloatArray] | None:
         """Choose paths, then ask for the room they need; other paths where there is none."""
+        for pressed in _PRESSED:
+            found = self._search_paths(withdrawal_mwh, room, day, pressed, seconds_left)
+            if found is not None:
+                return found
+        return None
+
+    def _search_paths(
+        self,
+        withdrawal_mwh: FloatArray,
+        room: _Room,
+        day: GasDay,
+        pressed: float,
+        seconds_left: Callable[[], float],
+    ) -> tuple[Policy, FloatArray] | None:
+        """Search with pressures that follow the flows in part; all the way they may leave their limits."""
         penalty: dict[int, float] = {}
-        pressed = 1.0
         for _ in range(_RETRIES):
             response = self._responses(day.columns, day.prices_usd_per_mwh, penalty)
             if response is None:
@@ -167,8 +191,6 @@ class PolicyFinder:
                 return Policy(base.cost_usd, self.market.program.cost @ response), response
             if not base.lacking or seconds_left() <= 0:
                 return None
-            if np.isin(base.lacking, self._pressures).any():
-                pressed /= 2  # pressures that follow too far leave their limits
             for column in base.lacking:
                 penalty[column] = penalty.get(column, 1.0) * _PENALTY
         return None
@@ -265,8 +287,10 @@ class PolicyFinder:
                     heapq.heappush(queue, (length + weight, there))
         return distance, step
 
-    def _base(self, withdrawal_mwh: FloatArray, room: "_Room", response: FloatArray) -> _Base:
-        """Cheapest ``x0`` that leaves the room the responses need; else the columns that lack it."""
+    def _base(
+        self, withdrawal_mwh: FloatArray, room: "_Room", response: FloatArray, explain: bool = True
+    ) -> _Base:
+        """Cheapest ``x0`` that leaves the room the responses need; else (if asked) what lacks it."""
         program = self.market.program
         moving = np.flatnonzero(np.abs(response).max(axis=1) > 0)
         column_up, column_down = room.needed(response)
@@ -289,7 +313,7 @@ class PolicyFinder:
             return _Base(None, response[:0], [])
         solution = PersistentLp(tighter).solve()
         if solution.status is not Status.PROVEN_OPTIMAL:
-            lacking = self._lacking(tighter, moving)
+            lacking = self._lacking(tighter, moving) if explain else []
             return _Base(None, response[lacking], lacking)
         # What the room costs is told by the prices of the limits that it moved.
         paid = np.abs(solution.reduced_costs) * (column_up + column_down) > _WORTH_ASKING_USD

@@ -81,27 +81,31 @@ class BurnRegion:
         """Whether the relaxation was asked in this direction."""
         return weights.tobytes() in self._known
 
-    def largest(self, weights: FloatArray) -> float:
-        """An upper bound on ``weights' burn``: what the relaxation said, else what bounds and total say."""
-        known = self._known.get(weights.tobytes(), np.inf)
-        return min(known, knapsack(weights, self.lower_mwh, self.upper_mwh, self.total_mwh))
+    def largest(self, weights: FloatArray) -> FloatArray:
+        """Upper bounds on ``weights' burn`` by row: what the relaxation said, else what the limits say."""
+        most = knapsack(weights, self.lower_mwh, self.upper_mwh, self.total_mwh)
+        known = np.array([self._known.get(row.tobytes(), np.inf) for row in weights])
+        bounds: FloatArray = np.minimum(most, known)
+        return bounds
 
 
-def knapsack(weights: FloatArray, low: FloatArray, high: FloatArray, total: tuple[float, float]) -> float:
-    """Return ``max weights' d`` over ``low <= d <= high`` with the sum of d in an interval.
+def knapsack(
+    weights: FloatArray, low: FloatArray, high: FloatArray, total: tuple[float, float]
+) -> FloatArray:
+    """``max w' d`` over ``low <= d <= high`` with the sum of d in an interval, for each row w of the weights.
 
     Start with the best corner of the box, then give up what costs least until the sum fits.
     """
     point = np.where(weights > 0, high, low)
-    excess = max(point.sum() - total[1], 0.0) + min(point.sum() - total[0], 0.0)
-    value = float(weights @ point)
-    for index in np.argsort(weights) if excess > 0 else np.argsort(-weights):
-        if abs(excess) <= 1e-9:
-            break
-        room = point[index] - low[index] if excess > 0 else high[index] - point[index]
-        moved = np.sign(excess) * min(abs(excess), room)
-        value -= float(weights[index] * moved)
-        excess -= moved
+    sums = point.sum(axis=1)
+    excess = np.where(sums > total[1], sums - total[1], np.minimum(sums - total[0], 0.0))[:, None]
+    order = np.argsort(np.where(excess > 0, weights, -weights), axis=1)
+    room = np.where(excess > 0, point - low, high - point)
+    room, sorted_weights = (np.take_along_axis(array, order, axis=1) for array in (room, weights))
+    before = np.cumsum(room, axis=1) - room
+    moved = np.clip(np.abs(excess) - before, 0.0, room)
+    value: FloatArray = (weights * point).sum(axis=1)
+    value -= (np.sign(excess) * sorted_weights * moved).sum(axis=1)
     return value
 
 

@@ -50,8 +50,14 @@ class QuadraticProgram:
     @property
     def hessian(self) -> Any:
         """The upper triangle of the Hessian."""
-        diagonal = sp.diags_array(2.0 * self.curvature)
-        return sp.csc_matrix(diagonal if self.cross is None else diagonal + self.cross)
+        rows = columns = np.arange(self.cost.size)
+        values = 2.0 * self.curvature
+        if self.cross is not None:
+            # Entries that happen to be zero stay: programs that differ in numbers only share one pattern.
+            cross = self.cross.tocoo()
+            rows, columns = np.concatenate([rows, cross.row]), np.concatenate([columns, cross.col])
+            values = np.concatenate([values, cross.data])
+        return sp.csc_matrix((values, (rows, columns)), shape=(self.cost.size, self.cost.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +78,12 @@ class QpSolution:
     solver: str
 
 
-def solve_qp(program: QuadraticProgram) -> QpSolution:
+def solve_qp(program: QuadraticProgram, workspace: "QpWorkspace | None" = None) -> QpSolution:
     """Solve a QP; one that both solvers fail on, or disagree with HiGHS about, has no verdict.
 
-    The status is then ``NO_INCUMBENT``.
+    The status is then ``NO_INCUMBENT``. Programs that share their matrices may share a workspace.
     """
-    solution = solve_qp_with_piqp(program)
+    solution = (workspace or QpWorkspace()).solve(program)
     if solution.status is Status.PROVEN_OPTIMAL:
         return solution
     solution = solve_qp_with_clarabel(program)
@@ -107,24 +113,72 @@ def _nothing(status: Status, solver: str) -> QpSolution:
     return QpSolution(status, math.nan, math.nan, empty, empty, empty, empty, solver)
 
 
-def solve_qp_with_piqp(program: QuadraticProgram) -> QpSolution:
-    """Solve with PIQP."""
+class QpWorkspace:
+    """A PIQP solver that stays alive: the analysis of the matrices is kept while only numbers change.
+
+    Programs have the same structure when they hold the same matrix objects and the same bounds are finite.
+    """
+
+    def __init__(self) -> None:
+        self._solver: Any = None
+        self._last: QuadraticProgram | None = None
+
+    def solve(self, program: QuadraticProgram) -> QpSolution:
+        """Solve with PIQP."""
+        parts = {
+            "P": program.hessian,
+            "c": program.cost,
+            "A": sp.csc_matrix(program.equality),
+            "b": program.equality_value,
+            "G": sp.csc_matrix(program.rows),
+            "h_l": program.row_lower,
+            "h_u": program.row_upper,
+            "x_l": program.column_lower,
+            "x_u": program.column_upper,
+        }
+        if self._last is not None and _same_structure(self._last, program):
+            # PIQP 0.6 scales new numbers wrongly unless A and G are among them (tests/canaries).
+            self._solver.update(**parts)
+        else:
+            self._solver = _piqp()
+            self._solver.setup(**parts)
+        self._last = program
+        return _read_piqp(self._solver)
+
+
+def _same_structure(one: QuadraticProgram, other: QuadraticProgram) -> bool:
+    return (
+        one.equality is other.equality
+        and one.rows is other.rows
+        and (one.cross is None) == (other.cross is None)
+        and all(
+            np.array_equal(np.isfinite(before), np.isfinite(after))
+            for before, after in (
+                (one.row_lower, other.row_lower),
+                (one.row_upper, other.row_upper),
+                (one.column_lower, other.column_lower),
+                (one.column_upper, other.column_upper),
+            )
+        )
+    )
+
+
+def _piqp() -> Any:
     solver = piqp.SparseSolver()
     settings = solver.settings
     settings.eps_abs = settings.eps_duality_gap_abs = _TOLERANCE
     settings.eps_rel = settings.eps_duality_gap_rel = _TOLERANCE
     settings.max_iter = _ITERATIONS
-    solver.setup(
-        program.hessian,
-        program.cost,
-        sp.csc_matrix(program.equality),
-        program.equality_value,
-        sp.csc_matrix(program.rows),
-        program.row_lower,
-        program.row_upper,
-        program.column_lower,
-        program.column_upper,
-    )
+    settings.preconditioner_iter = 0  # programs come scaled
+    return solver
+
+
+def solve_qp_with_piqp(program: QuadraticProgram) -> QpSolution:
+    """Solve one program with PIQP."""
+    return QpWorkspace().solve(program)
+
+
+def _read_piqp(solver: Any) -> QpSolution:
     ended = solver.solve()
     result = solver.result
     info = result.info

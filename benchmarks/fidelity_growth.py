@@ -1,0 +1,50 @@
+"""Time and memory of one release as the network grows; each size in a process of its own."""
+
+import multiprocessing
+import resource
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.fidelity_cells import draw, synthetic_cells
+from ppsm.fidelity import Restorer, SearchLimits
+
+_RUNS = 3
+
+
+def growth(sizes: Sequence[int], alpha_mwh: float = 100.0, seconds: float = 120.0) -> dict[str, Any]:
+    """A row for each size, and the exponent of growth."""
+    context = multiprocessing.get_context("spawn")
+    table = []
+    for junctions in sizes:
+        # Memory is a high-water mark of a process, so each size needs a fresh one.
+        with context.Pool(1) as pool:
+            table.append(pool.apply(one_size, (junctions, alpha_mwh, seconds)))
+    logs = np.log([[row["junctions"], row["p50_s"]] for row in table])
+    exponent = float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0]) if len(table) > 1 else float("nan")
+    return {"table": table, "exponent": exponent}
+
+
+def one_size(junctions: int, alpha_mwh: float, seconds: float) -> dict[str, Any]:
+    """CPU time of a first release and of a later one, and the largest memory of the process."""
+    cell = synthetic_cells(junctions, (1.0,))[0]
+    picked = [one for one in draw([cell], _RUNS, prices=True) if one.alpha_mwh == alpha_mwh]
+    times, certified = [], 0
+    for instance in picked:
+        started = time.process_time()
+        result = Restorer.of(cell.follower).restore(
+            instance.released, instance.bands, (0.0, cell.largest), limits=SearchLimits(seconds=seconds)
+        )
+        times.append(time.process_time() - started)
+        certified += result.certified
+    return {
+        "junctions": junctions,
+        "first_s": times[0],
+        "p50_s": statistics.median(times),
+        "certified": certified,
+        "runs": len(times),
+        "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
