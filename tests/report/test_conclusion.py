@@ -33,29 +33,36 @@ def test_nothing_to_conclude() -> None:
 
 def test_errors_above_the_gap_are_compared() -> None:
     text = text_of(record("laplace", leader=0.6), record("ppsm", leader=-0.2))
-    assert "off by 0.60 % with Laplace and by 0.20 % with PPSM, 3.0 times as much with Laplace" in text
+    assert "off by 0.600 % (largest MIP gap 0.050 %) with Laplace and off by 0.200 % (largest" in text
+    assert "with PPSM, 3.0 times as much with Laplace" in text
 
 
 def test_a_worse_ppsm_is_not_hidden() -> None:
     text = text_of(record("laplace", leader=0.2), record("ppsm", leader=0.6, l1_released=5000.0))
     assert "3.0 times as much with PPSM" in text
     assert "farther from the true demand" in text
-    assert "off by at most 0.60 %, and was exactly the original one in 0 of them (largest MIP gap" in text
+    assert "off by at most 0.600 %, and was exactly the original one in 0 of them (largest MIP gap" in text
 
 
 def test_errors_below_the_gap_are_not_told_apart() -> None:
     text = text_of(record("laplace", leader=0.04), record("ppsm", leader=0.001))
-    assert "both within the largest MIP gap of 0.0500 %, so they cannot be told apart" in text
+    assert "neither error exceeds the gap, so they cannot be told apart" in text
     assert "a difference below the gap proves nothing by itself" in text
     assert "times as much" not in text
 
 
+def test_an_error_as_large_as_the_gap_does_not_exceed_it() -> None:
+    text = text_of(record("laplace", leader=0.2353, released_gap=0.002352), record("ppsm", leader=0.0))
+    assert "neither error exceeds the gap" in text
+
+
 def test_only_one_error_above_the_gap() -> None:
-    text = text_of(record("laplace", leader=-0.2353), record("ppsm", leader=0.0))
-    assert "off by 0.24 % with Laplace and exactly the original one with PPSM; only Laplace's error" in text
+    text = text_of(record("laplace", leader=-0.2353), record("ppsm", leader=0.0, released_gap=0.00235))
+    assert "off by 0.235 % (largest MIP gap 0.050 %) with Laplace and exactly the original one (" in text
+    assert "MIP gap 0.235 %) with PPSM; only the former error exceeds the gap" in text
     assert "a commitment that is better by less than that is not excluded" in text
     text = text_of(record("laplace", leader=0.01), record("ppsm", leader=0.2))
-    assert "off by 0.0100 % with Laplace and by 0.20 % with PPSM, the former within the largest" in text
+    assert "only the latter error exceeds the gap" in text
 
 
 def test_no_difference_at_all() -> None:
@@ -74,8 +81,8 @@ def test_only_draws_that_both_cleared_are_compared() -> None:
     assert "cleared in 1 of 2 draws at alpha 100 MWh" in text
     assert "PPSM in 2 of 2" in text
     assert "over the one draw in which both could be cleared" in text
-    assert "exactly the original one with PPSM; only Laplace's" in text
-    assert "off by at most 9.00 %" in text
+    assert "only the former error exceeds the gap" in text
+    assert "off by at most 9.000 %" in text
     assert "over" not in text_of(*runs[2:]).split("Over all")[0]
 
 

@@ -1,7 +1,8 @@
 """What the figures of a comparison show, in plain words, and no more than that.
 
 Errors are compared on the draws in which Laplace could be cleared, so that both have the same noise. An error
-is called one only above the largest MIP gap of the runs it comes from; below it the sentence says so.
+is called one only above the largest MIP gap of the runs it comes from, with a margin as error and gap are
+relative to slightly different costs; below it the sentence says so.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import numpy as np
 
 from ppsm.mechanism.tradeoff import Record
 
+_MARGIN = 1.05
 _LAPLACE, _BANDED = "laplace", (("ppsm-p", "PPSM_p"), ("ppsm", "PPSM"))
 
 
@@ -75,32 +77,37 @@ def _paired_errors(records: Sequence[Record], alpha: float) -> str:
     if not draws:
         return ""
     both = [plain[draw] for draw in draws], [repaired[draw] for draw in draws]
-    gap = _largest_gap([*both[0], *both[1]])
     count = "the one draw" if len(draws) == 1 else f"the {len(draws)} draws"
     return (
         f"At alpha {alpha:g} MWh, over {count} in which both could be cleared, "
-        + _leader_clause(_mean_error(both[0], "leader"), _mean_error(both[1], "leader"), gap)
+        + _leader_clause(*both)
         + "; the gas market's cost was off by "
         + f"{_percent(_mean_error(both[0], 'gas'))} with Laplace and "
         + f"{_percent(_mean_error(both[1], 'gas'))} with PPSM."
     )
 
 
-def _leader_clause(plain: float, repaired: float, gap: float) -> str:
-    """Compare two mean errors as far as the gap allows."""
+def _leader_clause(laplace: Sequence[Record], ppsm: Sequence[Record]) -> str:
+    """Compare the leader's errors as far as the gaps allow."""
+    plain, repaired = _mean_error(laplace, "leader"), _mean_error(ppsm, "leader")
     if plain == 0 and repaired == 0:
         return "the power operator paid exactly the original cost with Laplace and with PPSM"
-    said = f"the power operator's cost was off by {_percent(plain)} with Laplace and "
-    said += "exactly the original one with PPSM" if repaired == 0 else f"by {_percent(repaired)} with PPSM"
-    limit = f"the largest MIP gap of {_percent(gap)}"
-    if max(plain, repaired) <= gap:
-        return f"{said}, both within {limit}, so they cannot be told apart"
-    if plain <= gap:
-        return f"{said}, the former within {limit}"
-    if repaired <= gap:
-        return f"{said}; only Laplace's error exceeds {limit}"
+    said = (
+        f"the power operator's cost was {_off_by(plain, laplace)} with Laplace and "
+        f"{_off_by(repaired, ppsm)} with PPSM"
+    )
+    clear = plain > _MARGIN * _largest_gap(laplace), repaired > _MARGIN * _largest_gap(ppsm)
+    if clear == (False, False):
+        return f"{said}; neither error exceeds the gap, so they cannot be told apart"
+    if clear != (True, True):
+        return f"{said}; only {'the former' if clear[0] else 'the latter'} error exceeds the gap"
     larger, times = ("Laplace", plain / repaired) if plain > repaired else ("PPSM", repaired / plain)
-    return f"{said}, {times:.1f} times as much with {larger} (largest MIP gap {_percent(gap)})"
+    return f"{said}, {times:.1f} times as much with {larger}"
+
+
+def _off_by(error: float, records: Sequence[Record]) -> str:
+    words = "exactly the original one" if error == 0 else f"off by {_percent(error)}"
+    return f"{words} (largest MIP gap {_percent(_largest_gap(records))})"
 
 
 def _worst_error(records: Sequence[Record]) -> str:
@@ -120,7 +127,7 @@ def _worst_error(records: Sequence[Record]) -> str:
         f"Over all {len(cleared)} cleared runs of PPSM the operator's cost was off by at most "
         f"{_percent(worst)}, and was exactly the original one in {same} of them"
     )
-    if worst <= gap:
+    if worst <= _MARGIN * gap:
         return (
             f"{text}. That is within the largest MIP gap of {_percent(gap)}; the runs are paired (same "
             "solver, same memory), but a difference below the gap proves nothing by itself."
@@ -157,4 +164,4 @@ def _percent(value: float) -> str:
         return "0 %"
     if value < 0.0001:
         return "less than 0.0001 %"
-    return f"{value:.4f} %" if value < 0.1 else f"{value:.2f} %"
+    return f"{value:.4f} %" if value < 0.01 else f"{value:.3f} %"
