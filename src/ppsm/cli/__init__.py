@@ -7,11 +7,24 @@ failed; 4 a release was refused; 5 an audit failed; 130 interrupted.
 import os
 import sys
 
-from ppsm.cli import audit, bilevel, case, demo, gauc, ledger, release, tradeoff
+from ppsm.cli import audit, bilevel, case, demo, experiment, gauc, ledger, release, tradeoff
 from ppsm.cli.app import app
 from ppsm.errors import PpsmError
 
-__all__ = ["app", "audit", "bilevel", "case", "demo", "gauc", "ledger", "main", "release", "run", "tradeoff"]
+__all__ = [
+    "app",
+    "audit",
+    "bilevel",
+    "case",
+    "demo",
+    "experiment",
+    "gauc",
+    "ledger",
+    "main",
+    "release",
+    "run",
+    "tradeoff",
+]
 
 app.add_typer(case.app, name="case")
 

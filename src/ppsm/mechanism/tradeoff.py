@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ppsm.errors import FileFormatError
-from ppsm.mechanism.instance import Instance, Workspace, run_instance
+from ppsm.mechanism.instance import Instance, Workspace, record_key, run_instance
 from ppsm.mechanism.interrupts import watched
 from ppsm.mechanism.mechanisms import MECHANISMS
 
@@ -77,11 +77,11 @@ def run_grid(
 ) -> list[Record]:
     """Run what the file does not hold yet, and return the records of these instances in their order."""
     wanted = list(instances)
-    done = {_key(record): record for record in read_records(file)}
+    done = {record_key(record): record for record in read_records(file)}
     name = workspace.case.name
     with file.open("a", encoding="utf-8") as stream, watched() as watch:
         for instance in wanted:
-            key = _key({"case": name, **asdict(instance)})
+            key = record_key({"case": name, **asdict(instance)})
             if key not in done:
                 record = run_instance(workspace, instance)
                 watch.check()
@@ -90,7 +90,7 @@ def run_grid(
                 stream.flush()
             if progress is not None:
                 progress(done[key])
-    return [done[_key({"case": name, **asdict(instance)})] for instance in wanted]
+    return [done[record_key({"case": name, **asdict(instance)})] for instance in wanted]
 
 
 def read_records(file: Path) -> list[Record]:
@@ -104,16 +104,12 @@ def read_records(file: Path) -> list[Record]:
     try:
         records = [json.loads(line) for line in whole.splitlines()]
         for record in records:
-            _key(record)
+            record_key(record)
     except (ValueError, KeyError, TypeError):
         raise FileFormatError(
             f"{file} holds lines that are no records: choose another directory or remove it."
         ) from None
     return records
-
-
-def _key(record: Record) -> tuple[Any, ...]:
-    return tuple(record[name] for name in ("case", *Instance.__dataclass_fields__))
 
 
 def summarise(records: Iterable[Record]) -> list[TradeoffRow]:
