@@ -1,4 +1,4 @@
-"""``ppsm experiment`` and ``ppsm report``: run a grid of instances, and show its rows as tables and figures."""
+"""``ppsm experiment`` and ``ppsm report``: run a grid of instances; show its rows as tables and figures."""
 
 import sys
 from collections.abc import Iterator
@@ -49,8 +49,8 @@ def experiment(
             tally = run_experiment(chosen, store, engine, say, cache)
     except KeyboardInterrupt:
         sys.stderr.write(
-            f"interrupted; {len(store.rows())} rows are kept in {directory}: run the same command again to go "
-            "on.\n"
+            f"interrupted; {len(store.rows())} rows are kept in {directory}: run the same command again to "
+            "go on.\n"
         )
         raise typer.Exit(EXIT_INTERRUPTED) from None
     sys.stdout.write(f"{tally.done} rows in {directory}, {tally.failed} failed; {_shares(tally)}\n")
@@ -86,7 +86,12 @@ class _Live:
 
 @contextmanager
 def _live(chosen: "Experiment") -> Iterator[_Live]:
-    columns = (TextColumn(chosen.name), BarColumn(20), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
+    columns = (
+        TextColumn(chosen.name),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[text]}"),
+    )
     console = Console(stderr=True, highlight=False)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         yield _Live(bar, bar.add_task("", total=len(chosen.instances()), text="building the markets"))
@@ -108,7 +113,9 @@ def _shares(tally: "Tally") -> str:
 @app.command()
 def report(
     directory: Annotated[Path, typer.Argument(help="Directory of an experiment.")],
-    out: Annotated[Path | None, typer.Option(help="Directory for the report; DIR/report if left out.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory for the report; DIR/report if left out.")
+    ] = None,
 ) -> None:
     """Make tables and figures of the rows of an experiment: Markdown, CSV, SVG, PNG and one HTML page."""
     from ppsm.experiments.report import write_report
@@ -116,7 +123,9 @@ def report(
 
     rows = RowStore(directory).rows()
     if not rows:
-        raise InputError(f"there are no rows in '{directory}': run ppsm experiment ... --out {directory} first.")
+        raise InputError(
+            f"there are no rows in '{directory}': run ppsm experiment ... --out {directory} first."
+        )
     target = writable_directory(directory / "report" if out is None else out)
     write_report(rows, target)
     sys.stdout.write(f"{len(rows)} rows; report: {target / 'report.html'}\n")

@@ -1,4 +1,4 @@
-"""Experiments: a declared grid of instances, run on one machine or a cluster, kept as rows, shown as a report.
+"""Experiments: a declared grid of instances, run on a machine or a cluster, kept as rows, shown as a report.
 
 ::
 

@@ -6,9 +6,12 @@ again is yielded with a :class:`WorkerDied` instead, so that no result is lost t
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ppsm.errors import InputError
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -87,7 +90,7 @@ def _numbered(function: Callable[[Task], Answer], index: int, task: Task) -> tup
 class ClusterEngine:
     """A Dask cluster; its workers need this package in the same version."""
 
-    def __init__(self, client: "distributed.Client") -> None:  # noqa: F821 - imported where it is needed
+    def __init__(self, client: "Client") -> None:
         self.client = client
 
     def run(
@@ -115,7 +118,9 @@ def cluster(address: str, workers: int) -> Iterator[ClusterEngine]:
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise InputError("--cluster needs Dask, which is not installed: pip install 'ppsm[cluster]'.") from None
+        raise InputError(
+            "--cluster needs Dask, which is not installed: pip install 'ppsm[cluster]'."
+        ) from None
     if address == "local":
         with (
             LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as local,

@@ -33,8 +33,8 @@ Cell = tuple[float, float]
 class Experiment:
     """A grid and the limits that its instances are solved with.
 
-    ``mechanisms`` are names of :mod:`ppsm.experiments.variants`; ``etas`` are used for both bands. ``gap`` and
-    ``clear_seconds`` are for clearing the game, ``fidelity_seconds`` for step 3b.
+    ``mechanisms`` are names of :mod:`ppsm.experiments.variants`; ``etas`` are used for both bands. ``gap``
+    and ``clear_seconds`` are for clearing the game, ``fidelity_seconds`` for step 3b.
     """
 
     name: str
@@ -139,7 +139,7 @@ def named(name: str, case: str = "northeast") -> Experiment:
     """One of the named grids over all stress cells of a case."""
     if name not in GRIDS:
         raise InputError(
-            f"there is no experiment '{name}'; expected one of {', '.join(GRIDS)}, or a file that ends in .toml."
+            f"there is no experiment '{name}'; expected one of {', '.join(GRIDS)}, or a file FILE.toml."
         )
     return Experiment(name=name, case=case, **_stress_of(load_case(case)), **GRIDS[name])
 
@@ -153,7 +153,9 @@ def read_experiment(file: Path) -> Experiment:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FileFormatError(f"{file} cannot be read as an experiment ({error}); correct the file.") from None
+        raise FileFormatError(
+            f"{file} cannot be read as an experiment ({error}); correct the file."
+        ) from None
     known = {field.name: field.type for field in fields(Experiment) if field.name != "name"}
     for name, value in content.items():
         if name not in known:

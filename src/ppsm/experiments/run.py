@@ -89,7 +89,7 @@ def run_experiment(
     cache
         Directory for remembered commitments; in the store's own directory where none is given.
     """
-    say = progress or (lambda tally: None)
+    say = progress or _say_nothing
     setup = Setup.of(experiment, store.directory / CACHE if cache is None else cache)
     with store.locked():
         store.check_settings(_settings(experiment))
@@ -98,7 +98,9 @@ def run_experiment(
         tally = Tally(total=len(wanted))
         tally.count(present, here=False)
         batches = experiment.batches({record_key(row) for row in present})
-        originals = _originals(batches, setup, store, engine, lambda counts: _originals_done(tally, counts, say))
+        originals = _originals(
+            batches, setup, store, engine, lambda counts: _originals_done(tally, counts, say)
+        )
         tally.started = perf_counter()
         for rows in _rows(experiment, batches, setup, originals, engine):
             store.append(rows)
@@ -106,6 +108,10 @@ def run_experiment(
             say(tally)
         store.compact()
     return tally
+
+
+def _say_nothing(tally: Tally) -> None:
+    del tally
 
 
 def _originals_done(tally: Tally, counts: tuple[int, int], say: Callable[[Tally], None]) -> None:

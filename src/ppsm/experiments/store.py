@@ -69,12 +69,13 @@ class RowStore:
         _replace(self.parts / f"{digest[:24]}.parquet", _parquet(pa.Table.from_pylist(list(rows))))
 
     def rows(self) -> list[Record]:
-        """All rows, each key once, in the order of their keys."""
+        """All rows, each key once, in the order of their keys; None where a row has no figure."""
         found: dict[tuple[Any, ...], Record] = {}
         for file in self._files():
             for row in _rows_of(file):
                 found.setdefault(record_key(row), row)
-        return [found[key] for key in sorted(found)]
+        names = list(dict.fromkeys(name for row in found.values() for name in row))
+        return [{name: found[key].get(name) for name in names} for key in sorted(found)]
 
     def compact(self) -> Path:
         """Put all rows into one file and remove the parts; killed in between, no row is lost or doubled."""
@@ -100,7 +101,9 @@ class RowStore:
         try:
             return {(entry["power"], entry["gas"]): _outcome(entry["outcome"]) for entry in _json(file)}
         except (KeyError, TypeError, ValueError):
-            raise FileFormatError(f"{file} holds no original games; remove it or give another --out.") from None
+            raise FileFormatError(
+                f"{file} holds no original games; remove it or give another --out."
+            ) from None
 
     def keep_originals(self, originals: dict[Cell, Outcome]) -> None:
         """Keep the original games, in place of those kept before."""
@@ -118,9 +121,8 @@ def _outcome(entry: dict[str, Any]) -> Outcome:
 
 
 def _schema(rows: Sequence[Record]) -> pa.Schema:
-    """Names in the order of their first row; types from all rows, since a column may begin with None."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return pa.schema([(name, pa.array([row.get(name) for row in rows]).type) for name in names])
+    """Types from all rows, since a column may begin with None."""
+    return pa.schema([(name, pa.array([row[name] for row in rows]).type) for name in rows[0]])
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -3,7 +3,7 @@
 ``+prior``    a public history of the demand: each entry known up to 10 % (drawn once per cell and repetition)
 ``+l1``       L1 distance in step 3b, the likelihood of Laplace noise, instead of the paper's L2
 ``+model``    nothing is published: M_L and M_F solve the market's public model
-``+learned``  M_L and M_F learned from a simulated public past of the market at the same power stress and alpha
+``+learned``  M_L and M_F learned from a simulated public past of the market at the same stress and alpha
 """
 
 from dataclasses import dataclass, replace
@@ -74,7 +74,9 @@ class VariantRunner:
         mean = demand * np.maximum(drawn, 0.0)
         # Where the forecast is small, so is its error, but never zero.
         spread = PRIOR_SPREAD * np.maximum(mean, 0.01 * float(mean.mean()))
-        return PublicPrior.of(mean, spread, source=f"a public history, entries known up to {PRIOR_SPREAD:.0%}")
+        return PublicPrior.of(
+            mean, spread, source=f"a public history, entries known up to {PRIOR_SPREAD:.0%}"
+        )
 
     def _predictor(self, variant: Variant, instance: Instance) -> Predictor | None:
         if "model" in variant.options:

@@ -33,7 +33,7 @@ class TradeoffRow:
     alpha_mwh: float
     runs: int
     feasible_percent: float
-    l1_distance_mwh: float
+    l1_distance_mwh: float | None
     leader_error_percent: float | None
     electricity_error_percent: float | None
     gas_error_percent: float | None
@@ -119,26 +119,29 @@ def summarise(records: Iterable[Record]) -> list[TradeoffRow]:
         groups.setdefault((record["alpha"], record["mechanism"]), []).append(record)
     order = list(MECHANISMS)
     return [
-        _row(mechanism, alpha, groups[alpha, mechanism])
+        row_of(mechanism, alpha, groups[alpha, mechanism])
         for alpha, mechanism in sorted(groups, key=lambda key: (key[0], order.index(key[1])))
     ]
 
 
-def _row(mechanism: str, alpha: float, group: list[Record]) -> TradeoffRow:
+def row_of(mechanism: str, alpha: float, group: list[Record]) -> TradeoffRow:
+    """What the records of one mechanism at one alpha say; one that failed counts as not cleared."""
     cleared = [record for record in group if record["feasible"]]
 
     def error(name: str) -> float | None:
         values = [abs(record[f"error_{name}_percent"]) for record in cleared]
         return float(np.mean(values)) if values else None
 
-    gaps = [record[f"{which}_gap"] for record in cleared for which in ("original", "released")]
+    found = [record[f"{which}_gap"] for record in cleared for which in ("original", "released")]
+    gaps = [gap for gap in found if gap is not None]
     widenings = [record["widening"] for record in group if record["widening"] is not None]
+    distances = [record["l1_released"] for record in group if record["l1_released"] is not None]
     return TradeoffRow(
         mechanism=mechanism,
         alpha_mwh=alpha,
         runs=len(group),
         feasible_percent=100.0 * len(cleared) / len(group),
-        l1_distance_mwh=float(np.mean([record["l1_released"] for record in group])),
+        l1_distance_mwh=float(np.mean(distances)) if distances else None,
         leader_error_percent=error("leader"),
         electricity_error_percent=error("electricity"),
         gas_error_percent=error("gas"),
