@@ -4,8 +4,14 @@ An engine yields each task with its result as it comes, in any order; a task tha
 again is yielded with a :class:`WorkerDied` instead, so that no result is lost to it.
 """
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import as_completed
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ppsm.errors import InputError
@@ -16,6 +22,7 @@ if TYPE_CHECKING:
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 _ATTEMPTS = 3
+_WATCH_SECONDS = 0.5
 
 
 class WorkerDied(Exception):  # noqa: N818 - what happened, handed on as a value
@@ -62,29 +69,39 @@ class LocalEngine:
     def _pool(
         self, function: Callable[[Task], Answer], tasks: Sequence[tuple[int, Task]]
     ) -> Iterator[tuple[int, Answer]]:
-        from joblib import Parallel, delayed
         from joblib.externals.loky import get_reusable_executor
 
-        finished = False
+        # Solvers run many at a time: each process has one thread.
+        one_thread = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+        executor = get_reusable_executor(max_workers=self.workers, env=one_thread)
+        parent, finished = os.getpid(), False
         try:
-            # Small tasks are not put together: each is a few seconds, and a finished one is kept at once.
-            pool = Parallel(
-                n_jobs=self.workers,
-                backend="loky",
-                batch_size=1,
-                pre_dispatch="2*n_jobs",
-                return_as="generator_unordered",
-                inner_max_num_threads=1,
-            )
-            yield from pool(delayed(_numbered)(function, index, task) for index, task in tasks)
+            futures = [executor.submit(_numbered, function, index, task, parent) for index, task in tasks]
+            for future in as_completed(futures):
+                yield future.result()
             finished = True
         finally:
             if not finished:
-                get_reusable_executor().shutdown(wait=False, kill_workers=True)
+                executor.shutdown(wait=False, kill_workers=True)
 
 
-def _numbered(function: Callable[[Task], Answer], index: int, task: Task) -> tuple[int, Answer]:
+def _numbered(function: Callable[[Task], Answer], index: int, task: Task, parent: int) -> tuple[int, Answer]:
+    # Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with(parent)
     return index, function(task)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """Watch the process that started this one: killed, it cannot end its workers itself."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class ClusterEngine:
@@ -97,10 +114,11 @@ class ClusterEngine:
         self, function: Callable[[Task], Answer], tasks: Sequence[Task]
     ) -> Iterator[tuple[Task, Answer | WorkerDied]]:
         """Dask hands the tasks of a dead worker to others; one that kills several is given up."""
-        from distributed import KilledWorker, as_completed
+        from distributed import KilledWorker
+        from distributed import as_completed as as_dask_completes
 
         futures = {self.client.submit(function, task, pure=False): task for task in tasks}
-        for future in as_completed(list(futures)):
+        for future in as_dask_completes(list(futures)):
             error = future.exception()
             task = futures.pop(future)
             if error is None:

@@ -4,7 +4,6 @@ A process keeps its workspace (models, solvers, remembered commitments) from one
 that see the same cache directory also share the commitments that others have solved since.
 """
 
-import signal
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -82,7 +81,6 @@ def _runner(setup: Setup) -> VariantRunner:
 def solve_originals(task: OriginalsTask) -> list[tuple[Cell, Outcome]]:
     """The original games of some cells; a second pass lets each use what the others found."""
     with _ONE_AT_A_TIME:
-        _leave_ctrl_c_to_the_main_process()
         workspace = _runner(task.setup).workspace
         for _ in range(2):
             found = [(cell, _clear(workspace, cell)) for cell in task.cells]
@@ -96,7 +94,6 @@ def _clear(workspace: Workspace, cell: Cell) -> Outcome:
 def run_batch(task: BatchTask) -> list[Record]:
     """One row per instance, also where it fails."""
     with _ONE_AT_A_TIME:
-        _leave_ctrl_c_to_the_main_process()
         runner = _runner(task.setup)
         runner.workspace.solver.memory.refresh()
         first = task.instances[0]
@@ -129,9 +126,3 @@ def failed_row(case_name: str, instance: Instance, message: str) -> Record:
 def _provenance(seed: int | None) -> dict[str, Any]:
     solvers = ", ".join((HIGHS, PIQP, CLARABEL, f"OpenDP {version('opendp')}"))
     return {"seed": seed, "solvers": solvers, "package_version": __version__}
-
-
-def _leave_ctrl_c_to_the_main_process() -> None:
-    """Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
