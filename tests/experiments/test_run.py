@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from ppsm import InputError
@@ -131,12 +130,12 @@ def test_ctrl_c_leaves_valid_rows_and_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_a_cluster_survives_the_death_of_a_worker(uninterrupted: Path, tmp_path: Path) -> None:
-    killed = []
+    killed: list[int] = []
 
     def kill_one(tally: Tally) -> None:
         if tally.here and not killed:
             pids = list(engine.client.run(os.getpid).values())
-            psutil.Process(pids[0]).kill()
+            os.kill(pids[0], signal.SIGKILL)
             killed.append(pids[0])
 
     with cluster("local", 2) as engine:

@@ -72,7 +72,7 @@ class LocalEngine:
         from joblib.externals.loky import get_reusable_executor
 
         # Solvers run many at a time: each process has one thread.
-        one_thread = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         executor = get_reusable_executor(max_workers=self.workers, env=one_thread)
         parent, finished = os.getpid(), False
         try:
