@@ -4,10 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc exactness figures clean help
+.PHONY: run test lint format bench docs case cells gauc exactness figures table1 table2 figure3 clean help
 
 help:            ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 run: $(READY)    ## solve and explain the built-in game
 	$(BIN)/ppsm demo
@@ -46,6 +46,16 @@ exactness: $(READY) ## compare the game's solver with two references on random s
 
 figures: $(READY) ## solve stress cells of the Northeast and draw the documentation's pictures (minutes)
 	$(BIN)/python -m benchmarks.figures
+
+# A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
+WORKERS ?= 2
+table1 table2 figure3: OUT ?= results/$@
+table1: $(READY) ## run all instances of the paper's Table 1 and report them (about an hour)
+table2: $(READY) ## the same for Table 2
+figure3: $(READY) ## the same for Figure 3
+table1 table2 figure3:
+	$(BIN)/ppsm experiment $@ --workers $(WORKERS) $(if $(REPS),--reps $(REPS)) --out $(OUT)
+	$(BIN)/ppsm report $(OUT)
 
 clean:           ## remove everything the targets made
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

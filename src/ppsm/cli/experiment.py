@@ -73,14 +73,14 @@ class _Live:
 
     def __init__(self, bar: Progress, task: TaskID) -> None:
         self.bar, self.task = bar, task
-        self.printed = 0
+        self.printed = (-1, -1)
 
     def __call__(self, tally: "Tally") -> None:
         text = _describe(tally)
         self.bar.update(self.task, completed=tally.done, total=tally.total, text=text)
-        tenth = 10 * tally.done // max(tally.total, 1)
-        if not self.bar.console.is_terminal and tenth > self.printed:
-            self.printed = tenth
+        step = (tally.originals[0], 10 * tally.done // max(tally.total, 1))
+        if not self.bar.console.is_terminal and step != self.printed:
+            self.printed = step
             self.bar.console.print(f"{tally.done}/{tally.total} {text}", soft_wrap=True)
 
 

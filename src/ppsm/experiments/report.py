@@ -8,6 +8,7 @@ from jinja2 import Environment
 
 from ppsm.experiments.figures import distributions, stress_heatmaps
 from ppsm.experiments.published import CITATION
+from ppsm.experiments.store import FAILED
 from ppsm.experiments.tables import (
     Table,
     as_csv,
@@ -116,7 +117,7 @@ def _failures(rows: Sequence[Record]) -> list[str]:
         f"+{row['power_stress']:.0%} / +{row['gas_stress']:.0%}, {row['mechanism']}, alpha {row['alpha']:g} "
         f"MWh, eta {row['eta_p']:.1%}, repetition {row['repetition']}: {row['message']}"
         for row in rows
-        if row["status"] == "failed"
+        if row["status"] == FAILED
     ]
 
 

@@ -1,5 +1,6 @@
 """Run what is missing of an experiment: first the original games, then the instances, kept as they come."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from ppsm.cases import load_case
 from ppsm.errors import InputError, SolverError
 from ppsm.experiments.engines import Engine, WorkerDied
 from ppsm.experiments.grid import Cell, Experiment
-from ppsm.experiments.store import RowStore
+from ppsm.experiments.store import FAILED, RowStore
 from ppsm.experiments.worker import (
     BatchTask,
     OriginalsTask,
@@ -21,7 +22,6 @@ from ppsm.experiments.worker import (
     run_batch,
     solve_originals,
 )
-from ppsm.markets.memory import case_fingerprint
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.instance import Instance, record_key
 from ppsm.mechanism.tradeoff import Record
@@ -49,7 +49,7 @@ class Tally:
             self.here += here
             self.runs[row["mechanism"]] += 1
             self.feasible[row["mechanism"]] += bool(row["feasible"])
-            self.failed += row["status"] == "failed"
+            self.failed += row["status"] == FAILED
 
     @property
     def rate(self) -> float | None:
@@ -124,7 +124,7 @@ def _settings(experiment: Experiment) -> dict[str, object]:
     case = load_case(experiment.case)
     return {
         "case": case.name,
-        "power_tables": case_fingerprint(case),
+        "case_digest": hashlib.sha256(repr(case).encode()).hexdigest()[:24],
         "package_version": __version__,
         "gap": experiment.gap,
         "clear_seconds": experiment.clear_seconds,

@@ -26,6 +26,8 @@ from ppsm.mechanism.instance import record_key
 from ppsm.mechanism.tradeoff import Record
 from ppsm.status import Status
 
+# Status of an instance that raised an error or whose worker died; the row has the reason.
+FAILED = "failed"
 ROWS, PARTS, SETTINGS, ORIGINALS, LOCK = "rows.parquet", "parts", "settings.json", "originals.json", ".lock"
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ppsm.experiments.published import PublishedRow, published_row
+from ppsm.experiments.store import FAILED
 from ppsm.experiments.variants import Variant
 from ppsm.mechanism.tradeoff import Record, TradeoffRow, row_of
 
 MECHANISM_ORDER = ("laplace", "ppsm-p", "ppsm")
-STATUSES = ("optimal", "incumbent", "infeasible", "no_incumbent", "failed")
+STATUSES = ("optimal", "incumbent", "infeasible", "no_incumbent", FAILED)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from ppsm import __version__
 from ppsm.cases import load_case
 from ppsm.errors import PpsmError
 from ppsm.experiments.grid import Cell, Experiment
+from ppsm.experiments.store import FAILED
 from ppsm.experiments.variants import VariantRunner
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.instance import Instance, Workspace, noise_seed
@@ -22,8 +23,7 @@ from ppsm.mechanism.tradeoff import Record
 from ppsm.solvers.highs import HIGHS
 from ppsm.solvers.qp import CLARABEL, PIQP
 
-# Status of an instance that raised an error or whose worker died; the row has the reason.
-FAILED = "failed"
+_QUICK_SECONDS = 1.0
 
 # A cluster's worker may have several threads; the solvers of a workspace serve one at a time.
 _ONE_AT_A_TIME = threading.Lock()
@@ -79,16 +79,26 @@ def _runner(setup: Setup) -> VariantRunner:
 
 
 def solve_originals(task: OriginalsTask) -> list[tuple[Cell, Outcome]]:
-    """The original games of some cells; a second pass lets each use what the others found."""
+    """The original games of some cells; one is cleared again where another cell's commitment is cheaper."""
     with _ONE_AT_A_TIME:
         workspace = _runner(task.setup).workspace
-        for _ in range(2):
-            found = [(cell, _clear(workspace, cell)) for cell in task.cells]
-        return found
+        found = {cell: _clear(workspace, cell) for cell in task.cells}
+        for cell, outcome in found.items():
+            if _remembers_better(workspace, cell, outcome):
+                found[cell] = _clear(workspace, cell)
+        return list(found.items())
 
 
 def _clear(workspace: Workspace, cell: Cell) -> Outcome:
     return workspace.game(cell[0]).clear(workspace.case.demand_mwh(cell[1]))
+
+
+def _remembers_better(workspace: Workspace, cell: Cell, outcome: Outcome) -> bool:
+    """Whether a commitment that was solved since is valid in this cell and cheaper; no proof is sought."""
+    demand = workspace.case.demand_mwh(cell[1])
+    quick = workspace.solver.solve(cell[0], demand, gap=workspace.gap, time_limit=_QUICK_SECONDS)
+    cost = quick.objective_uc_usd
+    return cost is not None and (outcome.leader_cost is None or cost < outcome.leader_cost * (1 - 1e-9))
 
 
 def run_batch(task: BatchTask) -> list[Record]:
