@@ -6,7 +6,7 @@ import pytest
 
 from ppsm import InputError
 from ppsm.experiments import named, read_experiment
-from ppsm.experiments.grid import with_repetitions
+from ppsm.experiments.grid import adjusted
 from ppsm.experiments.variants import Variant
 from tests.experiments.small import SMALL, TOML
 
@@ -17,7 +17,7 @@ def test_the_papers_grids() -> None:
     assert len(figure3.instances()) == 11_340  # 42 cells x 30 repetitions x 3 alphas x 3 mechanisms
     assert len(table1.instances()) == 11_340 + 3_780  # and the row with a public prior
     assert len(table2.instances()) == 1_260 * (1 + 3 + 3)  # Laplace has no eta
-    assert len(with_repetitions(figure3, 2).instances()) == 42 * 2 * 9
+    assert len(adjusted(figure3, repetitions=2).instances()) == 42 * 2 * 9
     # shared instances have the same key: one directory serves several grids
     shared = {table1.key(each) for each in table1.instances()} & {
         table2.key(each) for each in table2.instances()

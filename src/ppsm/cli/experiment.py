@@ -29,6 +29,7 @@ def experiment(
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:8786, or local.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
+    clear_seconds: Annotated[float | None, typer.Option(help="Limit for clearing one game.")] = None,
 ) -> None:
     """Run a grid of instances with seeded noise on a case's public demand, one row each in Parquet.
 
@@ -36,12 +37,12 @@ def experiment(
     (failed instances are rows too); 2 unusable input; 130 interrupted.
     """
     # The markets need linopy, which takes a while to load.
-    from ppsm.experiments.grid import named, read_experiment, with_repetitions
+    from ppsm.experiments.grid import adjusted, named, read_experiment
     from ppsm.experiments.run import run_experiment
     from ppsm.experiments.store import RowStore
 
     declared = read_experiment(Path(grid)) if grid.endswith(".toml") else named(grid, case)
-    chosen = with_repetitions(declared, reps)
+    chosen = adjusted(declared, repetitions=reps, clear_seconds=clear_seconds)
     directory = writable_directory(out)
     store = RowStore(directory)
     try:

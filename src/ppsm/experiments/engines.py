@@ -73,7 +73,8 @@ class LocalEngine:
 
         # Solvers run many at a time: each process has one thread.
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        executor = get_reusable_executor(max_workers=self.workers, env=one_thread)
+        # A worker that waits keeps what it has built and remembers.
+        executor = get_reusable_executor(max_workers=self.workers, env=one_thread, timeout=None)
         parent, finished = os.getpid(), False
         try:
             futures = [executor.submit(_numbered, function, index, task, parent) for index, task in tasks]

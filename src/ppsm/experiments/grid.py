@@ -34,7 +34,8 @@ class Experiment:
     """A grid and the limits that its instances are solved with.
 
     ``mechanisms`` are names of :mod:`ppsm.experiments.variants`; ``etas`` are used for both bands. ``gap``
-    and ``clear_seconds`` are for clearing the game, ``fidelity_seconds`` for step 3b.
+    and ``clear_seconds`` are for clearing the game with a release, ``original_seconds`` for clearing it with
+    the true demand, once per cell, and ``fidelity_seconds`` for step 3b.
     """
 
     name: str
@@ -47,7 +48,8 @@ class Experiment:
     repetitions: int
     epsilon: float = 1.0
     gap: float = 5e-4
-    clear_seconds: float = 120.0
+    clear_seconds: float = 20.0
+    original_seconds: float = 120.0
     fidelity_seconds: float = 10.0
 
     def __post_init__(self) -> None:
@@ -62,7 +64,7 @@ class Experiment:
             Variant.named(text)
         if self.repetitions < 1:
             raise InputError(f"{self.repetitions} repetitions were asked for; expected at least 1.")
-        _positive(self, "alphas", "epsilon", "gap", "clear_seconds", "fidelity_seconds")
+        _positive(self, "alphas", "epsilon", "gap", "clear_seconds", "original_seconds", "fidelity_seconds")
 
     @property
     def cells(self) -> list[Cell]:
@@ -185,6 +187,10 @@ def _typed(file: Path, name: str, value: Any, wanted: Any) -> Any:
     return typed if is_list else typed[0]
 
 
-def with_repetitions(experiment: Experiment, repetitions: int | None) -> Experiment:
-    """The same with fewer or more repetitions, if a number is given."""
-    return experiment if repetitions is None else replace(experiment, repetitions=repetitions)
+def adjusted(
+    experiment: Experiment, *, repetitions: int | None = None, clear_seconds: float | None = None
+) -> Experiment:
+    """The same with another number of repetitions or another limit, where they are given."""
+    given = {"repetitions": repetitions, "clear_seconds": clear_seconds}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(experiment, **changes)

@@ -128,6 +128,7 @@ def _settings(experiment: Experiment) -> dict[str, object]:
         "package_version": __version__,
         "gap": experiment.gap,
         "clear_seconds": experiment.clear_seconds,
+        "original_seconds": experiment.original_seconds,
         "fidelity_seconds": experiment.fidelity_seconds,
     }
 
@@ -158,7 +159,7 @@ def _originals(
         if not known[cell].feasible:
             raise InputError(
                 f"the original game at +{cell[0]:.0%} / +{cell[1]:.0%} has no answer "
-                f"({known[cell].status.value}): leave this cell out, or raise clear_seconds."
+                f"({known[cell].status.value}): leave this cell out, or raise original_seconds."
             )
     return known
 

@@ -18,6 +18,7 @@ from ppsm.experiments.grid import Cell, Experiment
 from ppsm.experiments.store import FAILED
 from ppsm.experiments.variants import VariantRunner
 from ppsm.mechanism.coordination import Outcome
+from ppsm.mechanism.gauc import outcome_of
 from ppsm.mechanism.instance import Instance, Workspace, noise_seed
 from ppsm.mechanism.tradeoff import Record
 from ppsm.solvers.highs import HIGHS
@@ -37,6 +38,7 @@ class Setup:
     cache: str | None
     gap: float
     clear_seconds: float
+    original_seconds: float
     fidelity_seconds: float
 
     @classmethod
@@ -44,7 +46,12 @@ class Setup:
         """The set-up of an experiment."""
         where = None if cache is None else str(cache.resolve())
         return cls(
-            experiment.case, where, experiment.gap, experiment.clear_seconds, experiment.fidelity_seconds
+            experiment.case,
+            where,
+            experiment.gap,
+            experiment.clear_seconds,
+            experiment.original_seconds,
+            experiment.fidelity_seconds,
         )
 
 
@@ -82,22 +89,22 @@ def solve_originals(task: OriginalsTask) -> list[tuple[Cell, Outcome]]:
     """The original games of some cells; one is cleared again where another cell's commitment is cheaper."""
     with _ONE_AT_A_TIME:
         workspace = _runner(task.setup).workspace
-        found = {cell: _clear(workspace, cell) for cell in task.cells}
+        seconds = task.setup.original_seconds
+        found = {cell: _clear(workspace, cell, seconds) for cell in task.cells}
         for cell, outcome in found.items():
             if _remembers_better(workspace, cell, outcome):
-                found[cell] = _clear(workspace, cell)
+                found[cell] = _clear(workspace, cell, seconds)
         return list(found.items())
 
 
-def _clear(workspace: Workspace, cell: Cell) -> Outcome:
-    return workspace.game(cell[0]).clear(workspace.case.demand_mwh(cell[1]))
+def _clear(workspace: Workspace, cell: Cell, seconds: float) -> Outcome:
+    demand = workspace.case.demand_mwh(cell[1])
+    return outcome_of(workspace.solver.solve(cell[0], demand, gap=workspace.gap, time_limit=seconds))
 
 
 def _remembers_better(workspace: Workspace, cell: Cell, outcome: Outcome) -> bool:
     """Whether a commitment that was solved since is valid in this cell and cheaper; no proof is sought."""
-    demand = workspace.case.demand_mwh(cell[1])
-    quick = workspace.solver.solve(cell[0], demand, gap=workspace.gap, time_limit=_QUICK_SECONDS)
-    cost = quick.objective_uc_usd
+    cost = _clear(workspace, cell, _QUICK_SECONDS).leader_cost
     return cost is not None and (outcome.leader_cost is None or cost < outcome.leader_cost * (1 - 1e-9))
 
 
