@@ -1,6 +1,7 @@
 """Figures of an experiment: pure functions of its rows."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 from matplotlib import colormaps
@@ -8,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 
 from ppsm.experiments.tables import MECHANISM_ORDER, grouped, least_eta, mechanism_rank
 from ppsm.figures.style import BLUE, GREEN, LIGHT_GREY, ORANGE, PURPLE, SKY, VERMILION, new_figure
@@ -30,20 +31,18 @@ def stress_heatmaps(rows: Sequence[Record]) -> Figure:
     shown = least_eta(plain or rows)
     mechanisms, alphas = _mechanisms(shown), sorted({row["alpha"] for row in shown})
     powers, gases = (sorted({row[f"{kind}_stress"] for row in shown}) for kind in ("power", "gas"))
-    errors = {
-        (mechanism, alpha): _cell_errors(group, powers, gases)
-        for (mechanism, alpha, _), group in grouped(shown).items()
-    }
+    groups = {(mechanism, alpha): group for (mechanism, alpha, _), group in grouped(shown).items()}
+    errors = {key: _cell_errors(group, powers, gases) for key, group in groups.items()}
     largest = max((np.nanmax(grid) for grid in errors.values() if np.isfinite(grid).any()), default=0.0)
     norm = SymLogNorm(_STRAIGHT_BELOW, vmin=0.0, vmax=max(float(largest), 10 * _STRAIGHT_BELOW))
     figure = new_figure(1.6 + 3.2 * len(alphas), 1.0 + 2.3 * len(mechanisms))
     panels = figure.subplots(len(mechanisms), len(alphas), squeeze=False, sharex=True, sharey=True)
     image = None
-    for row, mechanism in enumerate(mechanisms):
-        for column, alpha in enumerate(alphas):
-            grid = errors.get((mechanism, alpha), np.full((len(powers), len(gases)), np.nan))
-            image = _heatmap(panels[row, column], grid, norm)
-            panels[row, column].set_title(f"{mechanism}, alpha = {alpha / 100:g} x 10$^2$ MWh", fontsize=9)
+    for axes, key in zip(panels.ravel(), product(mechanisms, alphas), strict=True):
+        axes.set_title(f"{key[0]}, alpha = {key[1] / 100:g} x 10$^2$ MWh", fontsize=9)
+        if key in groups:
+            image = _heatmap(axes, errors[key], norm)
+            _blank_what_did_not_run(axes, groups[key], powers, gases)
     _label_stress(panels, powers, gases)
     if image is not None:
         bar = figure.colorbar(image, ax=panels, shrink=0.6, pad=0.01)
@@ -84,6 +83,16 @@ def _heatmap(
                 j, i, _short(value), ha="center", va="center", fontsize=6, color="white" if dark else "black"
             )
     return image
+
+
+def _blank_what_did_not_run(
+    axes: Axes, rows: Sequence[Record], powers: Sequence[float], gases: Sequence[float]
+) -> None:
+    """Grey says that runs could not be cleared; a cell without runs says nothing and stays white."""
+    ran = {(row["power_stress"], row["gas_stress"]) for row in rows}
+    for (i, power), (j, gas) in product(enumerate(powers), enumerate(gases)):
+        if (power, gas) not in ran:
+            axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, color="white"))
 
 
 def _short(value: float) -> str:

@@ -12,6 +12,8 @@ from ppsm.experiments.variants import Variant
 from ppsm.mechanism.tradeoff import Record, TradeoffRow, row_of
 
 MECHANISM_ORDER = ("laplace", "ppsm-p", "ppsm")
+# Smaller figures are rounding errors of the solvers; files keep them.
+_ZERO = 1e-9
 STATUSES = ("optimal", "incumbent", "infeasible", "no_incumbent", FAILED)
 
 
@@ -192,7 +194,9 @@ def shown(value: str | float | int | None) -> str:
         return "-"
     if isinstance(value, str | int):
         return str(value)
-    if value == 0.0 or abs(value) >= 1e-4:
+    if abs(value) < _ZERO:
+        return "0"
+    if abs(value) >= 1e-4:
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     return f"{value:.1e}"
 
