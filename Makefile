@@ -4,10 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile clean help
+.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile table1 table2 figure3 \
+        clean help
 
 help:            ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 # Why this cell: its total use of gas is close to a step of the supply curve, so that noise changes prices and
 # commitments; in milder and harsher cells plain noise is mostly either harmless or impossible to serve.
@@ -54,6 +55,16 @@ fidelity: $(READY) ## the long study of the fidelity phase on the Northeast case
 
 hostile: $(READY) ## ten thousand hostile inputs to the fidelity phase
 	$(BIN)/python -m benchmarks.hostile
+
+# A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
+WORKERS ?= 2
+table1 table2 figure3: OUT ?= results/$@
+table1: $(READY) ## run all instances of the paper's Table 1 and report them (about an hour)
+table2: $(READY) ## the same for Table 2
+figure3: $(READY) ## the same for Figure 3
+table1 table2 figure3:
+	$(BIN)/ppsm experiment $@ --workers $(WORKERS) $(if $(REPS),--reps $(REPS)) --out $(OUT)
+	$(BIN)/ppsm report $(OUT)
 
 clean:           ## remove everything the targets made
 	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis

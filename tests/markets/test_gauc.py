@@ -180,6 +180,15 @@ def test_memory_survives_and_ignores_damage(tmp_path: Path) -> None:
     assert len(CommitmentMemory(other, tmp_path)) == 0
 
 
+def test_solvers_that_share_a_directory_share_what_they_find(tmp_path: Path) -> None:
+    first, second = (GasAwareCommitment(TWO_NODE, tmp_path) for _ in range(2))
+    first.solve(0.0, [800.0])
+    assert len(second.memory) == 0
+    second.memory.refresh()
+    assert len(second.memory) == len(first.memory) > 0
+    assert second.solve(0.0, [800.0]).solved == 0
+
+
 def test_explanation_of_demand_that_cannot_be_served() -> None:
     market = two_node().followers.gas.market
     assert explain_gas(market, market.withdrawal_mwh([2300])) is None

@@ -7,7 +7,7 @@ failed; 4 a release was refused; 5 an audit failed; 130 interrupted.
 import os
 import sys
 
-from ppsm.cli import audit, bilevel, case, compare, demo, gauc, ledger, release, tradeoff
+from ppsm.cli import audit, bilevel, case, compare, demo, experiment, gauc, ledger, release, tradeoff
 from ppsm.cli.app import app
 from ppsm.errors import PpsmError
 
@@ -18,6 +18,7 @@ __all__ = [
     "case",
     "compare",
     "demo",
+    "experiment",
     "gauc",
     "ledger",
     "main",

@@ -52,14 +52,23 @@ class CommitmentMemory:
         self._links = len(case.links)
         self._entries: dict[tuple[float, tuple[int, ...]], RememberedCommitment] = {}
         self._directory = None if directory is None else directory / case_fingerprint(case)
-        if self._directory is not None and self._directory.is_dir():
-            for file in sorted(self._directory.glob("*.npz")):
-                entry = self._read(file)
-                if entry is not None:
-                    self._entries[entry.power_stress, entry.levels] = entry
+        self._seen: set[str] = set()
+        self.refresh()
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def refresh(self) -> None:
+        """Read what other processes have put into the directory since."""
+        if self._directory is None or not self._directory.is_dir():
+            return
+        for file in sorted(self._directory.glob("*.npz")):
+            if file.name in self._seen:
+                continue
+            self._seen.add(file.name)
+            entry = self._read(file)
+            if entry is not None:
+                self._entries.setdefault((entry.power_stress, entry.levels), entry)
 
     def at(self, power_stress: float) -> list[RememberedCommitment]:
         """All entries of a power stress, cheapest first."""
@@ -76,7 +85,8 @@ class CommitmentMemory:
         if self._directory is None:
             return
         self._directory.mkdir(parents=True, exist_ok=True)
-        name = hashlib.sha256(repr((entry.power_stress, entry.levels)).encode()).hexdigest()[:24]
+        name = hashlib.sha256(repr((entry.power_stress, entry.levels)).encode()).hexdigest()[:24] + ".npz"
+        self._seen.add(name)
         handle, temporary = tempfile.mkstemp(dir=self._directory, suffix=".part")
         with os.fdopen(handle, "wb") as file:
             figures = [entry.power_stress, entry.objective_usd, entry.bound_usd, entry.seconds]
@@ -84,7 +94,7 @@ class CommitmentMemory:
                 file, figures=np.array(figures), levels=np.array(entry.levels, dtype=np.int64), on=entry.on
             )
         # A reader sees the old file or the new one, never half of it.
-        Path(temporary).replace(self._directory / f"{name}.npz")
+        Path(temporary).replace(self._directory / name)
 
     def _read(self, file: Path) -> RememberedCommitment | None:
         try:

@@ -10,6 +10,7 @@ original commitment stays valid under the released demand its cost is the same n
 
 import hashlib
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,11 +50,25 @@ class Instance:
     eta_d: float = 0.001
     epsilon: float = 1.0
 
+    @property
+    def cell(self) -> tuple[float, float]:
+        """Power and gas stress; only an instance without a demand of its own has a cell."""
+        if self.gas_stress is None:
+            raise InputError(
+                "this instance has a demand of its own: give a gas stress to place it in a cell."
+            )
+        return self.power_stress, self.gas_stress
+
 
 def seed_of(*axes: object) -> int:
     """A seed that depends on the axes of an experiment and on nothing else, on every machine."""
     text = "|".join(repr(axis) for axis in axes)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def record_key(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The case and the axes of a record: what tells it from all others."""
+    return tuple(record[name] for name in ("case", *Instance.__dataclass_fields__))
 
 
 class Workspace:
@@ -139,6 +154,10 @@ class Workspace:
             self._originals[cell] = outcome
         return self._originals[cell]
 
+    def adopt_original(self, power_stress: float, gas_stress: float, outcome: Outcome) -> None:
+        """Compare with an original that was cleared elsewhere, so that all processes have the same one."""
+        self._originals[power_stress, gas_stress] = outcome
+
     def predictor(self, instance: Instance) -> Predictor:
         """The paper's setting: published value and prices, 10 % noise in step 2a."""
         original = self.original(instance.power_stress, instance.gas_stress)
@@ -164,22 +183,33 @@ class Workspace:
         )
 
 
+def noise_seed(case: Case, instance: Instance) -> int:
+    """The seed of step 1: mechanisms and bands share it."""
+    axes = (case.name, instance.power_stress, instance.gas_stress, instance.repetition)
+    return seed_of("noise", *axes, instance.alpha)
+
+
 def simulate_instance(
-    workspace: Workspace, instance: Instance, predictor: Predictor | None = None
+    workspace: Workspace,
+    instance: Instance,
+    predictor: Predictor | None = None,
+    mechanism: Laplace | None = None,
 ) -> Release:
-    """The release of an instance, with seeded noise."""
+    """The release of an instance, with seeded noise; a mechanism given here is used for the one it names."""
     check_stress(workspace.case, instance.power_stress, instance.gas_stress)
     game = workspace.game(instance.power_stress)
     demand = workspace.demand(instance.gas_stress)
     secret = Sensitive(demand, dataset=workspace.case.name, unit=game.unit, labels=game.entry_names)
-    axes = (workspace.case.name, instance.power_stress, instance.gas_stress, instance.repetition)
     chosen = workspace.predictor(instance) if predictor is None else predictor
-    seed = seed_of("noise", *axes, instance.alpha)
-    return workspace.mechanism(instance).simulate(secret, game, chosen, seed=seed)
+    runner = workspace.mechanism(instance) if mechanism is None else mechanism
+    return runner.simulate(secret, game, chosen, seed=noise_seed(workspace.case, instance))
 
 
 def run_instance(
-    workspace: Workspace, instance: Instance, predictor: Predictor | None = None
+    workspace: Workspace,
+    instance: Instance,
+    predictor: Predictor | None = None,
+    mechanism: Laplace | None = None,
 ) -> dict[str, Any]:
     """Release, clear the game with the release, compare with the original: one flat record of JSON types.
 
@@ -190,7 +220,7 @@ def run_instance(
     original = workspace.original(instance.power_stress, instance.gas_stress)
     game = workspace.game(instance.power_stress)
     solved_before, started = game.decisions_solved, _Clock()
-    release = simulate_instance(workspace, instance, predictor)
+    release = simulate_instance(workspace, instance, predictor, mechanism)
     released_after = started.read()
     clearing = _Clock()
     outcome = game.clear(release.released.values)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ppsm.errors import FileFormatError
-from ppsm.mechanism.instance import Instance, Workspace, run_instance
+from ppsm.mechanism.instance import Instance, Workspace, record_key, run_instance
 from ppsm.mechanism.interrupts import watched
 from ppsm.mechanism.mechanisms import MECHANISMS
 
@@ -33,7 +33,7 @@ class TradeoffRow:
     alpha_mwh: float
     runs: int
     feasible_percent: float
-    l1_distance_mwh: float
+    l1_distance_mwh: float | None
     leader_error_percent: float | None
     electricity_error_percent: float | None
     gas_error_percent: float | None
@@ -81,11 +81,11 @@ def run_grid(
 ) -> list[Record]:
     """Run what the file does not hold yet, and return the records of these instances in their order."""
     wanted = list(instances)
-    done = {_key(record): record for record in read_records(file)}
+    done = {record_key(record): record for record in read_records(file)}
     name = workspace.name
     with file.open("a", encoding="utf-8") as stream, watched() as watch:
         for instance in wanted:
-            key = _key({"case": name, **asdict(instance)})
+            key = record_key({"case": name, **asdict(instance)})
             if key not in done:
                 record = run_instance(workspace, instance)
                 watch.check()
@@ -94,7 +94,7 @@ def run_grid(
                 stream.flush()
             if progress is not None:
                 progress(done[key])
-    return [done[_key({"case": name, **asdict(instance)})] for instance in wanted]
+    return [done[record_key({"case": name, **asdict(instance)})] for instance in wanted]
 
 
 def read_records(file: Path) -> list[Record]:
@@ -108,16 +108,12 @@ def read_records(file: Path) -> list[Record]:
     try:
         records = [json.loads(line) for line in whole.splitlines()]
         for record in records:
-            _key(record)
+            record_key(record)
     except (ValueError, KeyError, TypeError):
         raise FileFormatError(
             f"{file} holds lines that are no records: choose another directory or remove it."
         ) from None
     return records
-
-
-def _key(record: Record) -> tuple[Any, ...]:
-    return tuple(record[name] for name in ("case", *Instance.__dataclass_fields__))
 
 
 def summarise(records: Iterable[Record]) -> list[TradeoffRow]:
@@ -127,26 +123,29 @@ def summarise(records: Iterable[Record]) -> list[TradeoffRow]:
         groups.setdefault((record["alpha"], record["mechanism"]), []).append(record)
     order = list(MECHANISMS)
     return [
-        _row(mechanism, alpha, groups[alpha, mechanism])
+        row_of(mechanism, alpha, groups[alpha, mechanism])
         for alpha, mechanism in sorted(groups, key=lambda key: (key[0], order.index(key[1])))
     ]
 
 
-def _row(mechanism: str, alpha: float, group: list[Record]) -> TradeoffRow:
+def row_of(mechanism: str, alpha: float, group: list[Record]) -> TradeoffRow:
+    """What the records of one mechanism at one alpha say; one that failed counts as not cleared."""
     cleared = [record for record in group if record["feasible"]]
 
     def error(name: str) -> float | None:
         values = [abs(record[f"error_{name}_percent"]) for record in cleared]
         return float(np.mean(values)) if values else None
 
-    gaps = [record[f"{which}_gap"] for record in cleared for which in ("original", "released")]
+    found = [record[f"{which}_gap"] for record in cleared for which in ("original", "released")]
+    gaps = [gap for gap in found if gap is not None]
     widenings = [record["widening"] for record in group if record["widening"] is not None]
+    distances = [record["l1_released"] for record in group if record["l1_released"] is not None]
     return TradeoffRow(
         mechanism=mechanism,
         alpha_mwh=alpha,
         runs=len(group),
         feasible_percent=100.0 * len(cleared) / len(group),
-        l1_distance_mwh=float(np.mean([record["l1_released"] for record in group])),
+        l1_distance_mwh=float(np.mean(distances)) if distances else None,
         leader_error_percent=error("leader"),
         electricity_error_percent=error("electricity"),
         gas_error_percent=error("gas"),

@@ -1,0 +1,132 @@
+"""``ppsm experiment`` and ``ppsm report``: run a grid of instances; show its rows as tables and figures."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from ppsm.cli.app import EXIT_INTERRUPTED, app
+from ppsm.cli.output import writable_directory
+from ppsm.errors import InputError
+
+if TYPE_CHECKING:
+    from ppsm.experiments.engines import Engine
+    from ppsm.experiments.grid import Experiment
+    from ppsm.experiments.run import Tally
+
+
+@app.command()
+def experiment(
+    grid: Annotated[str, typer.Argument(help="table1, table2, figure3, another named grid, or FILE.toml.")],
+    out: Annotated[Path, typer.Option(help="Directory for the rows.")],
+    case: Annotated[str, typer.Option(help="Case of a named grid.")] = "northeast",
+    reps: Annotated[int | None, typer.Option(help="Repetitions instead of the grid's own.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:8786, or local.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
+    clear_seconds: Annotated[float | None, typer.Option(help="Limit for clearing one game.")] = None,
+) -> None:
+    """Run a grid of instances with seeded noise on a case's public demand, one row each in Parquet.
+
+    The same command goes on where a run was stopped, by Ctrl-C or otherwise. Exit codes: 0 all rows are there
+    (failed instances are rows too); 2 unusable input; 130 interrupted.
+    """
+    # The markets need linopy, which takes a while to load.
+    from ppsm.experiments.grid import adjusted, named, read_experiment
+    from ppsm.experiments.run import run_experiment
+    from ppsm.experiments.store import RowStore
+
+    declared = read_experiment(Path(grid)) if grid.endswith(".toml") else named(grid, case)
+    chosen = adjusted(declared, repetitions=reps, clear_seconds=clear_seconds)
+    directory = writable_directory(out)
+    store = RowStore(directory)
+    try:
+        with _engine(cluster, workers) as engine, _live(chosen) as say:
+            tally = run_experiment(chosen, store, engine, say, cache)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"interrupted; {len(store.rows())} rows are kept in {directory}: run the same command again to "
+            "go on.\n"
+        )
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    sys.stdout.write(f"{tally.done} rows in {directory}, {tally.failed} failed; {_shares(tally)}\n")
+    sys.stdout.write(f"tables and figures: ppsm report {directory}\n")
+
+
+@contextmanager
+def _engine(cluster: str | None, workers: int) -> "Iterator[Engine]":
+    from ppsm.experiments import engines
+
+    if cluster is None:
+        yield engines.LocalEngine(workers)
+        return
+    with engines.cluster(cluster, workers) as engine:
+        yield engine
+
+
+class _Live:
+    """The progress line; without a terminal, a plain line now and then."""
+
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self.bar, self.task = bar, task
+        self.printed = (-1, -1)
+
+    def __call__(self, tally: "Tally") -> None:
+        text = _describe(tally)
+        self.bar.update(self.task, completed=tally.done, total=tally.total, text=text)
+        step = (tally.originals[0], 10 * tally.done // max(tally.total, 1))
+        if not self.bar.console.is_terminal and step != self.printed:
+            self.printed = step
+            self.bar.console.print(f"{tally.done}/{tally.total} {text}", soft_wrap=True)
+
+
+@contextmanager
+def _live(chosen: "Experiment") -> Iterator[_Live]:
+    columns = (
+        TextColumn(chosen.name),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[text]}"),
+    )
+    console = Console(stderr=True, highlight=False)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        yield _Live(bar, bar.add_task("", total=len(chosen.instances()), text="building the markets"))
+
+
+def _describe(tally: "Tally") -> str:
+    if tally.rate is None or tally.seconds_left is None:
+        cleared, cells = tally.originals
+        return f"original games: {cleared} of {cells}"
+    minutes, seconds = divmod(round(tally.seconds_left), 60)
+    failed = f", {tally.failed} failed" if tally.failed else ""
+    return f"{tally.rate:.2f}/s, {minutes}:{seconds:02d} left; {_shares(tally)}{failed}"
+
+
+def _shares(tally: "Tally") -> str:
+    return "feasible: " + ", ".join(f"{name} {share:.1%}" for name, share in tally.shares().items())
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(help="Directory of an experiment.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Directory for the report; DIR/report if left out.")
+    ] = None,
+) -> None:
+    """Make tables and figures of the rows of an experiment: Markdown, CSV, SVG, PNG and one HTML page."""
+    from ppsm.experiments.report import write_report
+    from ppsm.experiments.store import RowStore
+
+    rows = RowStore(directory).rows()
+    if not rows:
+        raise InputError(
+            f"there are no rows in '{directory}': run ppsm experiment ... --out {directory} first."
+        )
+    target = writable_directory(directory / "report" if out is None else out)
+    write_report(rows, target)
+    sys.stdout.write(f"{len(rows)} rows; report: {target / 'report.html'}\n")

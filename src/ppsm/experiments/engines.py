@@ -1,0 +1,158 @@
+"""Where tasks run: processes of this machine (joblib) or a Dask cluster. Both survive dying workers.
+
+An engine yields each task with its result as it comes, in any order; a task that kills its workers again and
+again is yielded with a :class:`WorkerDied` instead, so that no result is lost to it.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import as_completed
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from ppsm.errors import InputError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+_ATTEMPTS = 3
+_WATCH_SECONDS = 0.5
+
+
+class WorkerDied(Exception):  # noqa: N818 - what happened, handed on as a value
+    """The process of a task ended before the task did."""
+
+
+class Engine(Protocol):
+    """Runs tasks somewhere."""
+
+    def run(
+        self, function: Callable[[Task], Answer], tasks: Sequence[Task]
+    ) -> Iterator[tuple[Task, Answer | WorkerDied]]:
+        """Each task with its answer, in the order in which they come."""
+
+
+class LocalEngine:
+    """Processes on this machine."""
+
+    def __init__(self, workers: int) -> None:
+        if workers < 1:
+            raise InputError(f"{workers} workers were asked for; expected at least 1.")
+        self.workers = workers
+
+    def run(
+        self, function: Callable[[Task], Answer], tasks: Sequence[Task]
+    ) -> Iterator[tuple[Task, Answer | WorkerDied]]:
+        """A pool that breaks is made anew for what is left, with tasks one by one if they may be to blame."""
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        left, breaks = dict(enumerate(tasks)), 0
+        while left:
+            # Once the pool broke twice without an answer, the first task that is left runs alone.
+            chosen = list(left.items()) if breaks < _ATTEMPTS - 1 else list(left.items())[:1]
+            try:
+                for index, answer in self._pool(function, chosen):
+                    breaks = 0
+                    yield left.pop(index), answer
+            except TerminatedWorkerError as error:
+                breaks += 1
+                if breaks > _ATTEMPTS:
+                    yield left.pop(chosen[0][0]), WorkerDied(str(error).split(".")[0])
+                    breaks = 0
+
+    def _pool(
+        self, function: Callable[[Task], Answer], tasks: Sequence[tuple[int, Task]]
+    ) -> Iterator[tuple[int, Answer]]:
+        from joblib.externals.loky import get_reusable_executor
+
+        # Solvers run many at a time: each process has one thread.
+        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        # A worker that waits keeps what it has built and remembers.
+        executor = get_reusable_executor(max_workers=self.workers, env=one_thread, timeout=None)
+        parent, finished = os.getpid(), False
+        try:
+            futures = [executor.submit(_numbered, function, index, task, parent) for index, task in tasks]
+            for future in as_completed(futures):
+                yield future.result()
+            finished = True
+        finally:
+            if not finished:
+                executor.shutdown(wait=False, kill_workers=True)
+
+
+def _numbered(function: Callable[[Task], Answer], index: int, task: Task, parent: int) -> tuple[int, Answer]:
+    # Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with(parent)
+    return index, function(task)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """Watch the process that started this one: killed, it cannot end its workers itself."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class ClusterEngine:
+    """A Dask cluster; its workers need this package in the same version."""
+
+    def __init__(self, client: "Client") -> None:
+        self.client = client
+
+    def run(
+        self, function: Callable[[Task], Answer], tasks: Sequence[Task]
+    ) -> Iterator[tuple[Task, Answer | WorkerDied]]:
+        """Dask hands the tasks of a dead worker to others; one that kills several is given up."""
+        from distributed import KilledWorker
+        from distributed import as_completed as as_dask_completes
+
+        futures = {self.client.submit(function, task, pure=False): task for task in tasks}
+        for future in as_dask_completes(list(futures)):
+            error = future.exception()
+            task = futures.pop(future)
+            if error is None:
+                yield task, future.result()
+            elif isinstance(error, KilledWorker):
+                yield task, WorkerDied("the task's workers died again and again")
+            else:
+                raise error
+            future.release()
+
+
+@contextmanager
+def cluster(address: str, workers: int) -> Iterator[ClusterEngine]:
+    """Connect to a scheduler; ``local`` starts one here with some workers."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise InputError(
+            "--cluster needs Dask, which is not installed: pip install 'ppsm[cluster]'."
+        ) from None
+    if address == "local":
+        with (
+            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as local,
+            Client(local) as client,
+        ):
+            yield ClusterEngine(client)
+        return
+    try:
+        client = Client(address, timeout="20s")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at '{address}' ({error}): start one, or give its address as "
+            "tcp://host:8786."
+        ) from None
+    with client:
+        yield ClusterEngine(client)

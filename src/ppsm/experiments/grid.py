@@ -1,0 +1,196 @@
+"""The grid of an experiment: power stress x gas stress x alpha x eta x mechanism x repetition.
+
+Three grids are the paper's (section 6); others are files::
+
+    case = "northeast"
+    alphas = [10, 100, 1000]          # MWh
+    etas = [0.001]                    # fractions: 0.001 is 0.1 %
+    mechanisms = ["laplace", "ppsm-p", "ppsm"]
+    repetitions = 30
+    power_stress = [0.3, 0.6]         # all of the case's own where left out
+    gas_stress = [0.1, 1.3]
+"""
+
+import math
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ppsm.cases import Case, load_case
+from ppsm.cases.stress import check_stress
+from ppsm.errors import FileFormatError, InputError
+from ppsm.experiments.variants import Variant
+from ppsm.mechanism.instance import Instance
+
+Cell = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A grid and the limits that its instances are solved with.
+
+    ``mechanisms`` are names of :mod:`ppsm.experiments.variants`; ``etas`` are used for both bands. ``gap``
+    and ``clear_seconds`` are for clearing the game with a release, ``original_seconds`` for clearing it with
+    the true demand, once per cell, and ``fidelity_seconds`` for step 3b.
+    """
+
+    name: str
+    case: str
+    power_stress: tuple[float, ...]
+    gas_stress: tuple[float, ...]
+    alphas: tuple[float, ...]
+    etas: tuple[float, ...]
+    mechanisms: tuple[str, ...]
+    repetitions: int
+    epsilon: float = 1.0
+    gap: float = 5e-4
+    clear_seconds: float = 20.0
+    original_seconds: float = 120.0
+    fidelity_seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in ("power_stress", "gas_stress", "alphas", "etas", "mechanisms"):
+            values = getattr(self, name)
+            if not values or len(set(values)) < len(values):
+                raise InputError(f"'{name}' is {list(values)}; expected at least one value, and none twice.")
+        case = load_case(self.case)
+        for cell in self.cells:
+            check_stress(case, *cell)
+        for text in self.mechanisms:
+            Variant.named(text)
+        if self.repetitions < 1:
+            raise InputError(f"{self.repetitions} repetitions were asked for; expected at least 1.")
+        _positive(self, "alphas", "epsilon", "gap", "clear_seconds", "original_seconds", "fidelity_seconds")
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The stress cells."""
+        return list(product(self.power_stress, self.gas_stress))
+
+    def instances(self) -> list[Instance]:
+        """All instances, those of one power stress together, so that unit commitments are reused."""
+        return [each for batch in self._all_batches() for each in batch]
+
+    def batches(self, done: set[tuple[Any, ...]]) -> list[list[Instance]]:
+        """What is not done yet: the instances of a cell and repetition together, since they share step 2b."""
+        left = [[each for each in batch if self.key(each) not in done] for batch in self._all_batches()]
+        return [batch for batch in left if batch]
+
+    def key(self, instance: Instance) -> tuple[Any, ...]:
+        """The key of an instance's row, as :func:`ppsm.mechanism.instance.record_key` gives it."""
+        axes = tuple(getattr(instance, field.name) for field in fields(Instance))
+        return (self.case_name, *axes)
+
+    @cached_property
+    def case_name(self) -> str:
+        """The case's own name, which its rows carry."""
+        return load_case(self.case).name
+
+    def _all_batches(self) -> list[list[Instance]]:
+        order = product(self.power_stress, range(self.repetitions), self.gas_stress)
+        return [self._batch(power, gas, repetition) for power, repetition, gas in order]
+
+    def _batch(self, power: float, gas: float, repetition: int) -> list[Instance]:
+        return [
+            Instance(
+                power_stress=power,
+                gas_stress=gas,
+                alpha=alpha,
+                mechanism=mechanism,
+                repetition=repetition,
+                eta_p=eta,
+                eta_d=eta,
+                epsilon=self.epsilon,
+            )
+            for alpha, mechanism, eta in product(self.alphas, self.mechanisms, self.etas)
+            # Laplace has no bands: once is enough.
+            if Variant.named(mechanism).has_bands or eta == self.etas[0]
+        ]
+
+
+def _positive(experiment: Experiment, *names: str) -> None:
+    for name in names:
+        value = getattr(experiment, name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if not (math.isfinite(number) and number > 0):
+                raise InputError(f"'{name}' holds {number}; expected numbers above zero.")
+
+
+# alpha in MWh (the paper's 0.1, 1 and 10 are hundreds of MWh), eta as a fraction; 30 repetitions, section 6.
+_PAPER: dict[str, Any] = {"alphas": (10.0, 100.0, 1000.0), "etas": (0.001,), "repetitions": 30}
+_THREE = ("laplace", "ppsm-p", "ppsm")
+GRIDS: dict[str, dict[str, Any]] = {
+    "table1": {**_PAPER, "mechanisms": (*_THREE, "ppsm+prior")},
+    "table2": {**_PAPER, "alphas": (1000.0,), "etas": (0.001, 0.01, 0.1), "mechanisms": _THREE},
+    "figure3": {**_PAPER, "mechanisms": _THREE},
+    # Beyond the paper.
+    "norms": {**_PAPER, "mechanisms": ("ppsm-p", "ppsm-p+l1", "ppsm", "ppsm+l1"), "repetitions": 5},
+    "priors": {**_PAPER, "mechanisms": ("ppsm-p", "ppsm-p+prior", "ppsm", "ppsm+prior"), "repetitions": 5},
+    "predictors": {**_PAPER, "mechanisms": ("ppsm", "ppsm+model", "ppsm+learned"), "repetitions": 5},
+    "alphas": {**_PAPER, "alphas": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), "mechanisms": _THREE},
+    # Noise of a ten-thousandth of a MWh: what predictions and bands cost by themselves.
+    "noise-free": {**_PAPER, "alphas": (1e-4,), "etas": (0.001, 0.01, 0.1), "mechanisms": _THREE},
+}
+
+
+def named(name: str, case: str = "northeast") -> Experiment:
+    """One of the named grids over all stress cells of a case."""
+    if name not in GRIDS:
+        raise InputError(
+            f"there is no experiment '{name}'; expected one of {', '.join(GRIDS)}, or a file FILE.toml."
+        )
+    return Experiment(name=name, case=case, **_stress_of(load_case(case)), **GRIDS[name])
+
+
+def _stress_of(case: Case) -> dict[str, Any]:
+    return {"power_stress": tuple(case.power_stress), "gas_stress": tuple(case.gas_stress)}
+
+
+def read_experiment(file: Path) -> Experiment:
+    """Read a grid from a TOML file; what it leaves out is as in Table 1, over all stress cells."""
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise FileFormatError(
+            f"{file} cannot be read as an experiment ({error}); correct the file."
+        ) from None
+    known = {field.name: field.type for field in fields(Experiment) if field.name != "name"}
+    for name, value in content.items():
+        if name not in known:
+            raise FileFormatError(
+                f"{file} has '{name}', which is no setting; expected some of {', '.join(known)}."
+            )
+        content[name] = _typed(file, name, value, known[name])
+    case = content.pop("case", "northeast")
+    given = {**_stress_of(load_case(case)), **GRIDS["table1"], **content}
+    return Experiment(name=file.stem, case=case, **given)
+
+
+def _typed(file: Path, name: str, value: Any, wanted: Any) -> Any:
+    """The value as the field's type; numbers may be written without a decimal point."""
+    items: Sequence[Any] = value if isinstance(value, list) else [value]
+    one = {str: str, int: int}.get(wanted, str if wanted == tuple[str, ...] else float)
+    is_list = wanted not in (str, int, float)
+    accepted = (int, float) if one is float else one
+    if is_list != isinstance(value, list) or not all(
+        isinstance(item, accepted) and not isinstance(item, bool) for item in items
+    ):
+        what = {str: "text", int: "a whole number", float: "a number"}[one]
+        raise FileFormatError(
+            f"{file} has {name} = {value!r}; expected {'a list, each ' if is_list else ''}{what}."
+        )
+    typed = tuple(one(item) for item in items)
+    return typed if is_list else typed[0]
+
+
+def adjusted(
+    experiment: Experiment, *, repetitions: int | None = None, clear_seconds: float | None = None
+) -> Experiment:
+    """The same with another number of repetitions or another limit, where they are given."""
+    given = {"repetitions": repetitions, "clear_seconds": clear_seconds}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(experiment, **changes)

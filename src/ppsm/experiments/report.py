@@ -1,0 +1,152 @@
+"""The report of an experiment: a pure function of its rows, in Markdown, CSV, SVG, PNG and one HTML page."""
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment
+
+from ppsm.experiments.figures import distributions, stress_heatmaps
+from ppsm.experiments.published import CITATION
+from ppsm.experiments.store import FAILED
+from ppsm.experiments.tables import (
+    Table,
+    as_csv,
+    as_markdown,
+    cell_tables,
+    shown,
+    status_table,
+    table1,
+    table2,
+    time_table,
+)
+from ppsm.figures.style import save_figure
+from ppsm.mechanism.tradeoff import Record
+
+_FIGURES = {
+    "figure3": (
+        stress_heatmaps,
+        "Figure 3: the leader's error by power and gas stress, for each mechanism and alpha; grey where no "
+        "run could be cleared.",
+    ),
+    "distributions": (
+        distributions,
+        "Errors, distance, time and gaps by mechanism and alpha; boxes are quartiles, whiskers 1.5 times the "
+        "box.",
+    ),
+}
+_NOTES = (
+    "Errors are means of absolute differences to the original game, over the runs in which the game could be "
+    "cleared; distances are over all runs. Runs are paired: all mechanisms see the same noise, and all rows "
+    "of a stress cell are compared with the same original. The largest gap is that of the games behind the "
+    "errors; errors below it are meaningful as paired differences only. The paper's columns are "
+    "those of {citation}.",
+    "'+prior' is PPSM with public knowledge of each entry up to 10 %, which the paper does not have.",
+)
+_TEMPLATE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{{ title }}</title>
+<style>
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; padding: 0 1em; }
+table { border-collapse: collapse; font-size: 13px; margin: .5em 0 1.5em; display: block; overflow-x: auto; }
+th, td { border-bottom: 1px solid #ccc; padding: .25em .6em; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+thead th { border-bottom: 2px solid #555; vertical-align: bottom; }
+img { max-width: 100%; } summary { cursor: pointer; } figcaption { font-size: 13px; color: #444; }
+</style></head><body>
+<h1>{{ title }}</h1>
+{% macro draw(table) %}<table><thead><tr>
+{%- for name in table.headings %}<th>{{ name }}</th>{% endfor %}</tr></thead>
+<tbody>{% for line in table.lines %}<tr>{% for value in line %}<td>{{ value | shown }}</td>{% endfor %}</tr>
+{% endfor %}</tbody></table>{% endmacro %}
+<p>{{ facts }}</p>
+{% for note in notes %}<p>{{ note }}</p>{% endfor %}
+{% for table in tables %}<h2>{{ table.title }}</h2>{{ draw(table) }}{% endfor %}
+{% for figure in figures %}<figure>
+<img alt="{{ figure.caption }}" src="data:image/svg+xml;base64,{{ figure.data }}">
+<figcaption>{{ figure.caption }}</figcaption></figure>{% endfor %}
+<h2>Stress cells</h2>
+{% for table in cells %}<details id="{{ table.name }}">
+<summary>{{ table.title }}</summary>{{ draw(table) }}</details>
+{% endfor %}
+{% if failures %}<h2>Failed instances</h2><ul>
+{% for text in failures %}<li>{{ text }}</li>{% endfor %}</ul>{% endif %}
+</body></html>
+"""
+
+
+def write_report(rows: Sequence[Record], directory: Path) -> None:
+    """Write all tables and figures of some rows; equal rows give equal files."""
+    tables = [table1(rows), table2(rows), status_table(rows), time_table(rows)]
+    cells = cell_tables(rows)
+    for table in tables:
+        (directory / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
+    pages = directory / "cells"
+    pages.mkdir(exist_ok=True)
+    for table in cells:
+        (pages / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
+        (pages / f"{table.name}.md").write_text(as_markdown(table, "# {}".format), encoding="utf-8")
+    for name, (draw, _) in _FIGURES.items():
+        figure = draw(rows)
+        for ending in ("svg", "png"):
+            save_figure(figure, directory / f"{name}.{ending}")
+    (directory / "report.md").write_text(_markdown(rows, tables, cells), encoding="utf-8")
+    (directory / "report.html").write_text(_html(rows, tables, cells, directory), encoding="utf-8")
+
+
+def _title(rows: Sequence[Record]) -> str:
+    return f"Experiment on the case '{rows[0]['case']}'"
+
+
+def _facts(rows: Sequence[Record]) -> str:
+    cells = {(row["power_stress"], row["gas_stress"]) for row in rows}
+    cpu = sum(row["cpu_release"] + row["cpu_clear"] for row in rows if row["cpu_release"] is not None)
+    versions = sorted({f"ppsm {row['package_version']}, {row['solvers']}" for row in rows})
+    return (
+        f"{len(rows):,} instances in {len(cells)} stress cells, {len({row['repetition'] for row in rows})} "
+        f"repetitions; {cpu / 3600:.2f} CPU hours ({cpu / len(rows):.2f} s per instance), the original games "
+        f"not counted. Made with {'; '.join(versions)}."
+    )
+
+
+def _notes() -> list[str]:
+    return [note.format(citation=CITATION) for note in _NOTES]
+
+
+def _failures(rows: Sequence[Record]) -> list[str]:
+    return [
+        f"+{row['power_stress']:.0%} / +{row['gas_stress']:.0%}, {row['mechanism']}, alpha {row['alpha']:g} "
+        f"MWh, eta {row['eta_p']:.1%}, repetition {row['repetition']}: {row['message']}"
+        for row in rows
+        if row["status"] == FAILED
+    ]
+
+
+def _markdown(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[Table]) -> str:
+    parts = [f"# {_title(rows)}\n", f"{_facts(rows)}\n", *(f"{note}\n" for note in _notes())]
+    parts += [as_markdown(table) for table in tables]
+    parts += [f"![{caption}]({name}.svg)\n\n{caption}\n" for name, (_, caption) in _FIGURES.items()]
+    parts += [
+        "## Stress cells\n",
+        "\n".join(f"- [{cell.title}](cells/{cell.name}.md)" for cell in cells) + "\n",
+    ]
+    if failures := _failures(rows):
+        parts += ["## Failed instances\n", "\n".join(f"- {text}" for text in failures) + "\n"]
+    return "\n".join(parts)
+
+
+def _html(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[Table], directory: Path) -> str:
+    environment = Environment(autoescape=True)
+    environment.filters["shown"] = shown
+    figures = [
+        {"caption": caption, "data": base64.b64encode((directory / f"{name}.svg").read_bytes()).decode()}
+        for name, (_, caption) in _FIGURES.items()
+    ]
+    return environment.from_string(_TEMPLATE).render(
+        title=_title(rows),
+        facts=_facts(rows),
+        notes=_notes(),
+        tables=tables,
+        figures=figures,
+        cells=cells,
+        failures=_failures(rows),
+    )

@@ -1,0 +1,209 @@
+"""Tables of an experiment: pure functions of its rows."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ppsm.experiments.published import PublishedRow, published_row
+from ppsm.experiments.store import FAILED
+from ppsm.experiments.variants import Variant
+from ppsm.mechanism.tradeoff import Record, TradeoffRow, row_of
+
+MECHANISM_ORDER = ("laplace", "ppsm-p", "ppsm")
+# Smaller figures are rounding errors of the solvers; files keep them.
+_ZERO = 1e-9
+STATUSES = ("optimal", "incumbent", "infeasible", "no_incumbent", FAILED)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and lines; None is an empty field."""
+
+    name: str
+    title: str
+    headings: tuple[str, ...]
+    lines: tuple[tuple[str | float | int | None, ...], ...]
+
+
+def mechanism_rank(name: str) -> tuple[int, str]:
+    """The paper's order, variants after their mechanism."""
+    return MECHANISM_ORDER.index(Variant.named(name).mechanism), name
+
+
+def grouped(rows: Iterable[Record]) -> dict[tuple[str, float, float | None], list[Record]]:
+    """Rows by mechanism, alpha and eta, in that order; Laplace has no eta."""
+    groups: dict[tuple[str, float, float | None], list[Record]] = {}
+    for row in rows:
+        eta = row["eta_p"] if Variant.named(row["mechanism"]).has_bands else None
+        groups.setdefault((row["mechanism"], row["alpha"], eta), []).append(row)
+    order = sorted(groups, key=lambda key: (mechanism_rank(key[0]), key[1], key[2] or 0.0))
+    return {key: groups[key] for key in order}
+
+
+def least_eta(rows: Sequence[Record]) -> list[Record]:
+    """The rows at the narrowest bands, which Table 1 and Figure 3 show; those without bands stay."""
+    least = min(row["eta_p"] for row in rows)
+    return [row for row in rows if row["eta_p"] == least or not Variant.named(row["mechanism"]).has_bands]
+
+
+def largest_alpha(rows: Sequence[Record]) -> list[Record]:
+    """The rows at the largest alpha, which Table 2 shows."""
+    largest = max(row["alpha"] for row in rows)
+    return [row for row in rows if row["alpha"] == largest]
+
+
+def table1(rows: Sequence[Record]) -> Table:
+    """Feasible share, distance and errors by mechanism and alpha, ours beside the paper's."""
+    names = ("feasible", "L1", "leader error", "electricity error", "gas error")
+    headings = ["mechanism", "alpha, 10^2 MWh", "runs"]
+    for name, unit in zip(names, ("%", "10^2 MWh", "%", "%", "%"), strict=True):
+        headings += [f"{name}, {unit}", f"{name}, paper"]
+    lines = []
+    for (mechanism, alpha, eta), group in grouped(least_eta(rows)).items():
+        ours = row_of(mechanism, alpha, group)
+        theirs = published_row("table1", group[0]["case"], mechanism, alpha, eta)
+        distance = None if ours.l1_distance_mwh is None else ours.l1_distance_mwh / 100.0
+        pairs = [
+            (ours.feasible_percent, None if theirs is None else theirs.feasible_percent),
+            (distance, None if theirs is None else theirs.l1_hundred_mwh),
+            *_error_pairs(ours, theirs),
+        ]
+        line = [number for pair in pairs for number in pair]
+        lines.append((mechanism, alpha / 100.0, ours.runs, *line, ours.gap_percent))
+    return Table(
+        "table1",
+        "Table 1: feasible instances, distance and errors by alpha",
+        (*headings, "largest gap, %"),
+        tuple(lines),
+    )
+
+
+def table2(rows: Sequence[Record]) -> Table:
+    """Errors by mechanism and eta at the largest alpha, ours beside the paper's."""
+    lines = []
+    for (mechanism, alpha, eta), group in grouped(largest_alpha(rows)).items():
+        ours = row_of(mechanism, alpha, group)
+        theirs = published_row("table2", group[0]["case"], mechanism, alpha, eta)
+        errors = [number for pair in _error_pairs(ours, theirs) for number in pair]
+        percent = None if eta is None else 100.0 * eta
+        lines.append((mechanism, percent, ours.runs, ours.feasible_percent, *errors, ours.gap_percent))
+    return Table(
+        "table2",
+        f"Table 2: errors by eta at alpha = {largest_alpha(rows)[0]['alpha'] / 100.0:g} x 10^2 MWh",
+        (
+            *("mechanism", "eta, %", "runs", "feasible, %"),
+            *("leader error, %", "leader error, paper", "electricity error, %", "electricity error, paper"),
+            *("gas error, %", "gas error, paper", "largest gap, %"),
+        ),
+        tuple(lines),
+    )
+
+
+def _error_pairs(ours: TradeoffRow, theirs: PublishedRow | None) -> list[tuple[float | None, float | None]]:
+    names = ("leader_error_percent", "electricity_error_percent", "gas_error_percent")
+    return [(getattr(ours, name), getattr(theirs, name, None)) for name in names]
+
+
+def status_table(rows: Sequence[Record]) -> Table:
+    """Every instance by how it ended, and how step 3b did: nothing is left out."""
+    lines = []
+    for (mechanism, alpha, eta), group in grouped(rows).items():
+        counts = Counter(row["status"] for row in group)
+        restored = [row for row in group if row["fidelity_status"] is not None]
+        open_ = sum(row["fidelity_status"] != "optimal" for row in restored)
+        percent = None if eta is None else 100.0 * eta
+        line = (mechanism, alpha / 100.0, percent, *(counts[status] for status in STATUSES))
+        lines.append((*line, open_ if restored else None, row_of(mechanism, alpha, group).widened_percent))
+    return Table(
+        "status",
+        "How the instances ended",
+        ("mechanism", "alpha, 10^2 MWh", "eta, %", "proven", "best found", "infeasible", "none found in time",
+         "failed", "step 3b not proven", "bands widened, %"),
+        tuple(lines),
+    )  # fmt: skip
+
+
+def time_table(rows: Sequence[Record]) -> Table:
+    """CPU seconds by phase, and how often unit commitment had to be solved."""
+    phases = ("2b", "3b", "release", "clear")
+    lines = []
+    for (mechanism, alpha, eta), group in grouped(rows).items():
+        means = [_mean(row[f"cpu_{phase}"] for row in group) for phase in phases]
+        total = [row["cpu_release"] + row["cpu_clear"] for row in group if row["cpu_release"] is not None]
+        percent = None if eta is None else 100.0 * eta
+        hits = [row["commitments_solved"] == 0 for row in group if row["commitments_solved"] is not None]
+        share = 100.0 * float(np.mean(hits)) if hits else None
+        lines.append((mechanism, alpha / 100.0, percent, *means, max(total, default=None), share))
+    return Table(
+        "time",
+        "CPU seconds per instance, means by phase",
+        ("mechanism", "alpha, 10^2 MWh", "eta, %", "step 2b", "step 3b", "steps 1-3", "clearing",
+         "largest total", "no commitment solved, %"),
+        tuple(lines),
+    )  # fmt: skip
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def cell_tables(rows: Sequence[Record]) -> list[Table]:
+    """One table for each stress cell."""
+    cells = sorted({(row["power_stress"], row["gas_stress"]) for row in rows})
+    return [
+        _cell_table(cell, [row for row in rows if (row["power_stress"], row["gas_stress"]) == cell])
+        for cell in cells
+    ]
+
+
+def _cell_table(cell: tuple[float, float], rows: Sequence[Record]) -> Table:
+    shown = [field.name for field in fields(TradeoffRow) if field.name not in ("mechanism", "alpha_mwh")]
+    lines = []
+    for (mechanism, alpha, eta), group in grouped(rows).items():
+        figures = row_of(mechanism, alpha, group)
+        percent = None if eta is None else 100.0 * eta
+        lines.append((mechanism, alpha, percent, *(getattr(figures, name) for name in shown)))
+    costs = [row["original_leader"] for row in rows if row["original_leader"] is not None]
+    cost = f"; original cost {costs[0] / 1e6:,.3f} M$" if costs else ""
+    return Table(
+        f"cell-p{100 * cell[0]:.0f}-g{100 * cell[1]:.0f}",
+        f"Power +{cell[0]:.0%}, gas +{cell[1]:.0%}{cost}",
+        ("mechanism", "alpha, MWh", "eta, %", "runs", "feasible, %", "L1, MWh", "leader error, %",
+         "electricity error, %", "gas error, %", "largest gap, %", "bands widened, %"),
+        tuple(lines),
+    )  # fmt: skip
+
+
+def as_csv(table: Table) -> str:
+    """The table with all its digits."""
+    lines = [_csv_line(table.headings), *map(_csv_line, table.lines)]
+    return "\n".join(lines) + "\n"
+
+
+def _csv_line(values: Sequence[str | float | int | None]) -> str:
+    texts = ("" if value is None else str(value) for value in values)
+    return ",".join(f'"{text}"' if "," in text else text for text in texts)
+
+
+def shown(value: str | float | int | None) -> str:
+    """A value as people read it: four digits, a dash where there is none."""
+    if value is None:
+        return "-"
+    if isinstance(value, str | int):
+        return str(value)
+    if abs(value) < _ZERO:
+        return "0"
+    if abs(value) >= 1e-4:
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:.1e}"
+
+
+def as_markdown(table: Table, heading: Callable[[str], str] = "## {}".format) -> str:
+    """The table as Markdown."""
+    rule = ["---", *["---:"] * (len(table.headings) - 1)]
+    body = [[shown(value) for value in line] for line in table.lines]
+    text = "\n".join("| " + " | ".join(line) + " |" for line in [list(table.headings), rule, *body])
+    return f"{heading(table.title)}\n\n{text}\n"

@@ -1,0 +1,100 @@
+"""Mechanisms by name, with what they may be given on top: ``ppsm``, ``ppsm+prior``, ``ppsm-p+l1``.
+
+``+prior``    a public history of the demand: each entry known up to 10 % (drawn once per cell and repetition)
+``+l1``       L1 distance in step 3b, the likelihood of Laplace noise, instead of the paper's L2
+``+model``    nothing is published: M_L and M_F solve the market's public model
+``+learned``  M_L and M_F learned from a simulated public past of the market at the same stress and alpha
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ppsm.errors import InputError
+from ppsm.mechanism import Learned, ModelBased, PPSM_p, Predictor, PublicPrior, simulate_history
+from ppsm.mechanism.instance import Instance, Workspace, run_instance, seed_of
+from ppsm.mechanism.mechanisms import MECHANISMS, Laplace
+from ppsm.mechanism.tradeoff import Record
+
+OPTIONS = ("prior", "l1", "model", "learned")
+# How well a public history knows an entry; the paper has no such row.
+PRIOR_SPREAD = 0.1
+_HISTORY_DAYS = 60
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A mechanism and its options."""
+
+    mechanism: str
+    options: frozenset[str]
+
+    @classmethod
+    def named(cls, name: str) -> "Variant":
+        """Read a name such as ``ppsm+prior``."""
+        mechanism, *options = name.split("+")
+        allowed = OPTIONS if mechanism in MECHANISMS and mechanism != Laplace.name else ()
+        if mechanism not in MECHANISMS or not set(options) <= set(allowed):
+            raise InputError(
+                f"the mechanism '{name}' is unknown; expected one of {', '.join(MECHANISMS)}, the last two "
+                f"also with {', '.join(f'+{option}' for option in OPTIONS)}."
+            )
+        return cls(mechanism, frozenset(options))
+
+    @property
+    def has_bands(self) -> bool:
+        """Whether the widths eta mean anything."""
+        return self.mechanism != Laplace.name
+
+
+class VariantRunner:
+    """Runs instances whose mechanism is a variant's name; histories are learned from once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._learned: dict[tuple[float, float, float], Learned] = {}
+
+    def run(self, instance: Instance) -> Record:
+        """As :func:`ppsm.mechanism.instance.run_instance`; the record names the variant."""
+        variant = Variant.named(instance.mechanism)
+        mechanism = self.workspace.mechanism(replace(instance, mechanism=variant.mechanism))
+        if isinstance(mechanism, PPSM_p):
+            if "prior" in variant.options:
+                mechanism = replace(mechanism, prior=self._prior(instance))
+            if "l1" in variant.options:
+                mechanism = replace(mechanism, norm="l1")
+        return run_instance(self.workspace, instance, self._predictor(variant, instance), mechanism)
+
+    def _prior(self, instance: Instance) -> PublicPrior:
+        """A forecast that everybody could make: the demand up to 10 %, the same for all alphas."""
+        case = self.workspace.case
+        demand = case.demand_mwh(instance.cell[1])
+        seed = seed_of("prior", case.name, instance.power_stress, instance.gas_stress, instance.repetition)
+        drawn = 1.0 + PRIOR_SPREAD * np.random.default_rng(seed).standard_normal(demand.size)
+        mean = demand * np.maximum(drawn, 0.0)
+        # Where the forecast is small, so is its error, but never zero.
+        spread = PRIOR_SPREAD * np.maximum(mean, 0.01 * float(mean.mean()))
+        return PublicPrior.of(
+            mean, spread, source=f"a public history, entries known up to {PRIOR_SPREAD:.0%}"
+        )
+
+    def _predictor(self, variant: Variant, instance: Instance) -> Predictor | None:
+        if "model" in variant.options:
+            return ModelBased()
+        return self._learner(instance) if "learned" in variant.options else None
+
+    def _learner(self, instance: Instance) -> Learned:
+        key = (instance.power_stress, instance.alpha, instance.epsilon)
+        if key not in self._learned:
+            case = self.workspace.case
+            history = simulate_history(
+                self.workspace.game(instance.power_stress),
+                case.demand_mwh(0.0),
+                alpha=instance.alpha,
+                epsilon=instance.epsilon,
+                days=_HISTORY_DAYS,
+                stress=(min(case.gas_stress), max(case.gas_stress)),
+                seed=seed_of("history", case.name, *key) % 2**32,
+            )
+            self._learned[key] = Learned.train(history)
+        return self._learned[key]

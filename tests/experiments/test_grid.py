@@ -1,0 +1,77 @@
+"""Grids: sizes of the paper's, seeds shared as they should be, files with one sentence for each mistake."""
+
+from pathlib import Path
+
+import pytest
+
+from ppsm import InputError
+from ppsm.experiments import named, read_experiment
+from ppsm.experiments.grid import adjusted
+from ppsm.experiments.variants import Variant
+from tests.experiments.small import SMALL, TOML
+
+
+def test_the_papers_grids() -> None:
+    figure3, table1, table2 = (named(name) for name in ("figure3", "table1", "table2"))
+    assert len(figure3.cells) == 42
+    assert len(figure3.instances()) == 11_340  # 42 cells x 30 repetitions x 3 alphas x 3 mechanisms
+    assert len(table1.instances()) == 11_340 + 3_780  # and the row with a public prior
+    assert len(table2.instances()) == 1_260 * (1 + 3 + 3)  # Laplace has no eta
+    assert len(adjusted(figure3, repetitions=2).instances()) == 42 * 2 * 9
+    # shared instances have the same key: one directory serves several grids
+    shared = {table1.key(each) for each in table1.instances()} & {
+        table2.key(each) for each in table2.instances()
+    }
+    assert len(shared) == 1_260 * 3
+
+
+def test_batches_hold_a_cell_and_repetition_and_leave_out_what_is_done() -> None:
+    batches = SMALL.batches(set())
+    assert len(batches) == 6
+    for batch in batches:
+        assert len({(each.power_stress, each.gas_stress, each.repetition) for each in batch}) == 1
+    done = {SMALL.key(each) for each in batches[0]} | {SMALL.key(batches[1][0])}
+    left = SMALL.batches(done)
+    assert [len(batch) for batch in left] == [7, 8, 8, 8, 8]
+
+
+def test_a_file_says_the_same_as_the_class(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(TOML)
+    assert read_experiment(file) == SMALL
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("colour = 3", "has 'colour', which is no setting"),
+        ("alphas = 10", r"has alphas = 10; expected a list, each a number"),
+        ('alphas = ["ten"]', "expected a list, each a number"),
+        ("repetitions = 1.5", "expected a whole number"),
+        ("repetitions = 0", "0 repetitions were asked for"),
+        ("alphas = [-1]", "'alphas' holds -1.0; expected numbers above zero"),
+        ("alphas = []", "expected at least one value"),
+        ("alphas = [1, 1]", "and none twice"),
+        ('mechanisms = ["magic"]', "the mechanism 'magic' is unknown"),
+        ('mechanisms = ["laplace+prior"]', "the mechanism 'laplace\\+prior' is unknown"),
+        ("power_stress = [9.0]", "the power stress is 9"),
+        ("alphas = [", "cannot be read as an experiment"),
+    ],
+)
+def test_mistakes_in_a_file_are_one_sentence(tmp_path: Path, line: str, message: str) -> None:
+    file = tmp_path / "grid.toml"
+    file.write_text(f'case = "medium"\n{line}\n')
+    with pytest.raises(InputError, match=message) as found:
+        read_experiment(file)
+    assert "\n" not in str(found.value).strip()
+
+
+def test_an_unknown_name_is_one_sentence() -> None:
+    with pytest.raises(InputError, match="there is no experiment 'table9'; expected one of table1, table2"):
+        named("table9")
+
+
+def test_variants_are_read_from_their_names() -> None:
+    assert Variant.named("ppsm+prior") == Variant("ppsm", frozenset({"prior"}))
+    assert Variant.named("ppsm-p").has_bands
+    assert not Variant.named("laplace").has_bands

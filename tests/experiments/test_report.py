@@ -1,0 +1,136 @@
+"""Reports: every figure from the rows alone, checked on rows whose means are known."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ppsm.cli import app
+from ppsm.experiments import RowStore, write_report
+from ppsm.experiments.figures import distributions, stress_heatmaps
+from ppsm.experiments.tables import as_csv, as_markdown, cell_tables, status_table, table1, table2
+from ppsm.mechanism.tradeoff import Record
+
+
+def row(**given: Any) -> Record:
+    base: Record = {
+        "case": "northeast", "power_stress": 0.3, "gas_stress": 0.1, "alpha": 10.0, "mechanism": "ppsm",
+        "repetition": 0, "eta_p": 0.001, "eta_d": 0.001, "epsilon": 1.0, "feasible": True,
+        "status": "optimal",
+        "original_leader": 1e6, "original_gap": 1e-4, "released_gap": 2e-4, "error_leader_percent": 0.02,
+        "error_electricity_percent": -0.04, "error_gas_percent": 0.06, "l1_released": 300.0, "widening": 1.0,
+        "fidelity_status": "optimal", "fidelity_gap": 0.0, "cpu_2b": 0.1, "cpu_3b": 0.2, "cpu_release": 0.4,
+        "cpu_clear": 0.1, "commitments_solved": 0, "message": "", "package_version": "0", "solvers": "none",
+    }  # fmt: skip
+    return {**base, **given}
+
+
+def failed(**given: Any) -> Record:
+    kept = (
+        "case",
+        "power_stress",
+        "gas_stress",
+        "alpha",
+        "mechanism",
+        "repetition",
+        "eta_p",
+        "eta_d",
+        "epsilon",
+    )
+    said = {"feasible": False, "status": "failed", "message": "out of <memory>", "package_version": "0"}
+    return {name: value if name in kept else said.get(name) for name, value in row(**given).items()}
+
+
+ROWS = [
+    row(),
+    row(repetition=1, error_leader_percent=-0.04, l1_released=500.0, widening=2.0),
+    row(repetition=2, feasible=False, status="infeasible", error_leader_percent=None),
+    failed(repetition=3),
+    row(mechanism="laplace", feasible=False, status="no_incumbent", widening=None, fidelity_status=None),
+    row(mechanism="laplace", gas_stress=0.3, error_leader_percent=5.0, widening=None, fidelity_status=None),
+    row(mechanism="ppsm", alpha=1000.0, eta_p=0.1),
+]
+
+
+def line(table: Any, *start: object) -> dict[str, Any]:
+    (found,) = (each for each in table.lines if each[: len(start)] == start)
+    return dict(zip(table.headings, found, strict=True))
+
+
+def test_table_1_has_our_means_beside_the_papers_figures() -> None:
+    ours = line(table1(ROWS), "ppsm", 0.1)
+    assert ours["runs"] == 4
+    assert ours["feasible, %"] == 50.0
+    assert ours["feasible, paper"] == 99.10
+    assert ours["leader error, %"] == pytest.approx(0.03)
+    assert ours["leader error, paper"] == 0.0192
+    assert ours["L1, 10^2 MWh"] == pytest.approx((3 + 5 + 3) / 3)
+    assert ours["L1, paper"] == 3.89
+    assert ours["largest gap, %"] == pytest.approx(0.02)
+
+
+def test_the_papers_figures_stand_beside_its_case_and_mechanisms_only() -> None:
+    assert line(table1([row(case="medium")]), "ppsm")["L1, paper"] is None
+    assert line(table1([row(mechanism="ppsm+prior")]), "ppsm+prior")["L1, paper"] is None
+    assert line(table1([row(eta_p=0.01)]), "ppsm")["L1, paper"] is None
+
+
+def test_table_2_is_at_the_largest_alpha() -> None:
+    table = table2(ROWS)
+    assert len(table.lines) == 1
+    assert line(table, "ppsm", 10.0)["leader error, paper"] == 0.2086
+
+
+def test_every_instance_is_accounted_for() -> None:
+    table = status_table(ROWS)
+    counts = ("proven", "best found", "infeasible", "none found in time", "failed")
+    places = [table.headings.index(name) for name in counts]
+    total = sum(int(each[place] or 0) for each in table.lines for place in places)
+    assert total == len(ROWS)
+    assert line(table, "ppsm", 0.1)["failed"] == 1
+    assert line(table, "ppsm", 0.1)["bands widened, %"] == pytest.approx(100 / 3)
+
+
+def test_a_cell_without_a_cleared_run_is_grey() -> None:
+    figure = stress_heatmaps(ROWS)
+    panel = next(axes for axes in figure.axes if axes.get_title().startswith("laplace, alpha = 0.1"))
+    shown: Any = panel.images[0].get_array()
+    assert np.ma.getmaskarray(shown).tolist() == [[True, False]]
+    assert shown[0, 1] == pytest.approx(5.0)
+    assert len(distributions(ROWS).axes) == 6
+
+
+def test_tables_in_csv_keep_all_digits() -> None:
+    text = as_csv(table1(ROWS))
+    assert repr((3 + 5 + 3) / 3 * 100 / 100)[:12] in text
+    assert "| ppsm | 0.1 | 4 | 50 | 99.1 |" in as_markdown(table1(ROWS))
+
+
+def test_a_report_is_complete_and_a_function_of_the_rows(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for directory in (one, two):
+        directory.mkdir()
+        write_report(ROWS, directory)
+    names = sorted(str(path.relative_to(one)) for path in one.rglob("*") if path.is_file())
+    for name in names:
+        if not name.endswith(".png"):
+            assert (one / name).read_bytes() == (two / name).read_bytes(), name
+    assert {"report.html", "report.md", "figure3.svg", "figure3.png", "table1.csv", "table2.csv"} <= set(
+        names
+    )
+    page = (one / "report.html").read_text()
+    assert "http" not in page.replace("http://www.w3.org", "")  # self-contained
+    assert "out of &lt;memory&gt;" in page
+    assert page.count("<details") == len(cell_tables(ROWS)) == 2
+    assert "cells/cell-p30-g10.md" in (one / "report.md").read_text()
+
+
+def test_the_command_reads_a_directory(tmp_path: Path) -> None:
+    RowStore(tmp_path).append(ROWS)
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "report" / "report.html").exists()
+    empty = CliRunner().invoke(app, ["report", str(tmp_path / "none")])
+    assert "there are no rows" in str(empty.exception)

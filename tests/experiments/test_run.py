@@ -1,0 +1,191 @@
+"""Runs: nothing repeated, nothing lost, whatever is killed; and the same row from an instance run alone."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ppsm import InputError
+from ppsm.experiments import Experiment, RowStore, run_experiment
+from ppsm.experiments.engines import LocalEngine, WorkerDied, cluster
+from ppsm.experiments.run import Tally
+from ppsm.experiments.worker import BatchTask, Setup, run_batch
+from ppsm.mechanism.instance import record_key
+from tests.experiments.small import SMALL, TOML, lasting, lasting_rows
+
+
+class InProcess:
+    """An engine without processes, which counts what it was asked to run."""
+
+    def __init__(self) -> None:
+        self.tasks = 0
+
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        for task in tasks:
+            self.tasks += 1
+            yield task, function(task)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("whole")
+    tally = run_experiment(SMALL, RowStore(directory), InProcess())
+    assert (tally.total, tally.done, tally.here, tally.failed) == (48, 48, 48, 0)
+    return directory
+
+
+def command(directory: Path) -> subprocess.Popen[str]:
+    file = directory.parent / f"{directory.name}.toml"
+    file.write_text(TOML)
+    return subprocess.Popen(  # noqa: S603
+        [
+            sys.executable,
+            "-c",
+            "from ppsm.cli import run; run()",
+            "experiment",
+            str(file),
+            "--out",
+            str(directory),
+            "--workers",
+            "2",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(found: Callable[[], object], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.01)
+
+
+def test_rows_are_complete_and_paired(uninterrupted: Path) -> None:
+    rows = RowStore(uninterrupted).rows()
+    assert len(rows) == 48
+    assert len({(row["gas_stress"], row["original_leader"]) for row in rows}) == 2
+    axes = ("gas_stress", "alpha", "repetition")
+    for draw in {tuple(row[axis] for axis in axes) for row in rows}:
+        mine = [row for row in rows if tuple(row[axis] for axis in axes) == draw]
+        assert len({row["l1_noisy"] for row in mine}) == len({row["seed"] for row in mine}) == 1
+        assert {row["mechanism"] for row in mine} == set(SMALL.mechanisms)
+    assert len({row["seed"] for row in rows}) == 12
+    assert all(row["package_version"] and "HiGHS" in row["solvers"] for row in rows)
+
+
+def test_a_finished_run_repeats_nothing(uninterrupted: Path) -> None:
+    before = RowStore(uninterrupted).rows()
+    again = InProcess()
+    run_experiment(SMALL, RowStore(uninterrupted), again)
+    assert again.tasks == 0
+    assert RowStore(uninterrupted).rows() == before
+
+
+def test_an_instance_run_alone_gives_the_same_row(uninterrupted: Path, tmp_path: Path) -> None:
+    store = RowStore(uninterrupted)
+    row = next(row for row in store.rows() if row["mechanism"] == "ppsm" and row["repetition"] == 2)
+    (instance,) = (each for each in SMALL.instances() if SMALL.key(each) == record_key(row))
+    setup = Setup.of(SMALL, tmp_path)
+    (alone,) = run_batch(BatchTask(setup, store.originals()[instance.cell], (instance,)))
+    assert lasting(alone) == lasting(row)
+
+
+def test_a_run_killed_at_any_moment_goes_on_to_the_same_rows(uninterrupted: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "killed"
+    first = command(directory)
+    wait_for(lambda: list(directory.glob("parts/*.parquet")) or first.poll() is not None)
+    time.sleep(random.uniform(0.0, 0.3))  # noqa: S311 - any moment will do
+    os.kill(first.pid, signal.SIGKILL)
+    first.communicate(timeout=60)  # its workers end too, or their pipes would stay open
+    kept = RowStore(directory).rows()
+    assert kept
+    second = command(directory)
+    _, errors = second.communicate(timeout=200)
+    assert second.returncode == 0, errors
+    rows = RowStore(directory).rows()
+    assert all(row in rows for row in kept)  # with their times: nothing was run twice
+    assert lasting_rows(directory) == lasting_rows(uninterrupted)
+
+
+def test_ctrl_c_leaves_valid_rows_and_says_how_to_go_on(tmp_path: Path) -> None:
+    directory = tmp_path / "stopped"
+    run = command(directory)
+    wait_for(lambda: (directory / "originals.json").exists() or run.poll() is not None)
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does: workers get it too
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 130, errors
+    assert "run the same command again to go on" in errors
+    assert "Traceback" not in errors
+    assert all(row["status"] == "optimal" for row in RowStore(directory).rows())
+
+
+def test_a_cluster_survives_the_death_of_a_worker(uninterrupted: Path, tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill_one(tally: Tally) -> None:
+        if tally.here and not killed:
+            pids = list(engine.client.run(os.getpid).values())
+            os.kill(pids[0], signal.SIGKILL)
+            killed.append(pids[0])
+
+    with cluster("local", 2) as engine:
+        tally = run_experiment(SMALL, RowStore(tmp_path), engine, kill_one)
+    assert killed
+    assert tally.failed == 0
+    assert lasting_rows(tmp_path) == lasting_rows(uninterrupted)
+
+
+def _die_at_two(task: int) -> int:
+    if task == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 10 * task
+
+
+def test_a_task_that_kills_its_worker_is_given_up_alone() -> None:
+    answers = dict(LocalEngine(2).run(_die_at_two, range(5)))
+    assert isinstance(answers.pop(2), WorkerDied)
+    assert answers == {0: 0, 1: 10, 3: 30, 4: 40}
+
+
+class Dying(InProcess):
+    """All workers of the batches die."""
+
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        for task in tasks:
+            yield task, WorkerDied("out of memory") if isinstance(task, BatchTask) else function(task)
+
+
+def test_what_failed_is_a_row(tmp_path: Path) -> None:
+    small = replace(SMALL, repetitions=1, alphas=(10.0,), gas_stress=(0.5,))
+    tally = run_experiment(small, RowStore(tmp_path), Dying())
+    rows = RowStore(tmp_path).rows()
+    assert tally.failed == len(rows) == 4
+    assert {row["status"] for row in rows} == {"failed"}
+    assert {row["message"] for row in rows} == {"worker: out of memory"}
+    assert not any(row["feasible"] for row in rows)
+
+
+def test_rows_made_otherwise_are_not_mixed(uninterrupted: Path) -> None:
+    other: Experiment = replace(SMALL, gap=1e-3)
+    with pytest.raises(InputError, match=r"made with gap = 0.0001, this run has 0.001"):
+        run_experiment(other, RowStore(uninterrupted), InProcess())
+
+
+def test_a_second_run_is_kept_out(uninterrupted: Path) -> None:
+    with (
+        RowStore(uninterrupted).locked(),
+        pytest.raises(InputError, match="another run is writing"),
+        RowStore(uninterrupted).locked(),
+    ):
+        pass

@@ -1,0 +1,57 @@
+"""The rows' files: complete or not at all, each key once, whatever was interrupted."""
+
+from pathlib import Path
+
+import pytest
+
+from ppsm import InputError
+from ppsm.experiments import RowStore
+from tests.experiments.test_report import failed, row
+
+
+def test_rows_come_back_in_order_and_once(tmp_path: Path) -> None:
+    store = RowStore(tmp_path)
+    store.append([row(repetition=1), failed(repetition=2)])
+    store.append([row(repetition=0)])
+    store.append([row(repetition=0)])  # the same again is the same file
+    assert [each["repetition"] for each in store.rows()] == [0, 1, 2]
+    assert len(list(store.parts.iterdir())) == 2
+    assert store.rows()[2]["l1_released"] is None
+    before = store.rows()
+    store.compact()
+    assert not list(store.parts.iterdir())
+    assert store.rows() == before
+
+
+def test_columns_that_begin_empty_keep_their_type(tmp_path: Path) -> None:
+    store = RowStore(tmp_path)
+    store.append([failed(repetition=0)])
+    store.append([row(repetition=1)])
+    store.compact()
+    store.append([row(repetition=2)])
+    store.compact()
+    assert [each["l1_released"] for each in store.rows()] == [None, 300.0, 300.0]
+
+
+def test_a_compaction_that_was_killed_doubles_nothing(tmp_path: Path) -> None:
+    store = RowStore(tmp_path)
+    store.append([row()])
+    (part,) = store.parts.iterdir()
+    content = part.read_bytes()
+    store.compact()
+    part.write_bytes(content)  # killed before the parts were removed
+    assert len(store.rows()) == 1
+
+
+def test_a_write_that_was_killed_is_not_seen(tmp_path: Path) -> None:
+    store = RowStore(tmp_path)
+    store.append([row()])
+    (part,) = store.parts.iterdir()
+    (store.parts / "other.parquet.tmp").write_bytes(part.read_bytes()[:100])
+    assert len(store.rows()) == 1
+
+
+def test_a_foreign_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "rows.parquet").write_bytes(b"no rows")
+    with pytest.raises(InputError, match="holds no rows of an experiment"):
+        RowStore(tmp_path).rows()
