@@ -122,7 +122,7 @@ def test_freight_needs_the_price_band() -> None:
             feasible[mechanism.name] += outcome.feasible
             if isinstance(mechanism, PPSM):
                 # The nearest faithful vector can lie where prices jump (demand equal to a capacity), so that
-                # its last digit decides; a ten-millionth less is on the side where the prices are the old ones.
+                # its last digit decides; a ten-millionth less is on the side where the prices stay.
                 nearby = (outcome, coordination.clear(released * (1 - 1e-7)))
                 errors = [cost_errors(original, each) for each in nearby]
                 assert min(abs(each["leader"]) for each in errors if each is not None) < 1e-6
