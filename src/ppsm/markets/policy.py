@@ -101,6 +101,10 @@ class PolicyFinder:
         self._supply_at = self._junction_of_column(self._supply)
         self._served: list[FloatArray] = []
 
+    def forget(self) -> None:
+        """Drop the responses that served."""
+        self._served = []
+
     def _find_arcs(self) -> list[tuple[int, int, int]]:
         """(column, junction it leaves, junction it enters) of every flow."""
         columns = self.market.program.matrix.tocsc()
