@@ -179,9 +179,9 @@ def _ranges(
             column_upper=np.concatenate([box.upper, np.full(sides.count, INFINITY)]),
             row_names=tuple(f"r{k}" for k in range(fixed.size + needed.size)),
             column_names=tuple(f"c{k}" for k in range(width)),
-        ),
-        cost_changes=True,
+        )
     )
+    lp.expect_cost_changes()
     ends = np.stack([box.lower, box.upper])
     # An end that some dual was seen to reach cannot be moved.
     reached = np.zeros((2, entries), dtype=np.bool_)

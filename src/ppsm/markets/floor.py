@@ -56,11 +56,6 @@ class PriceFloors:
             least.append(fleet.unit_min_mw * time * link.burn_mwh_per_mwh)
         return np.array(least)
 
-    def forget(self) -> None:
-        """Start afresh: what was learnt steers the search for policies, and not always well."""
-        self._regions.clear()
-        self._finder.forget()
-
     def levels(
         self,
         power_stress: float,

@@ -35,8 +35,6 @@ _UC_FEASIBILITY = 1e-7
 # Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
 _TARGET_SHARE_OF_GAP = 0.98
 _ROUNDS = 8
-# With more time left than this a proof that failed is tried once more from scratch.
-_FRESH_START_SECONDS = 60.0
 
 Progress = Callable[[str, float | None, float | None], None]
 
@@ -136,9 +134,6 @@ class _Search:
             self._price_loop(base)
         if not self._closed() and self.best is not None:
             self._prove_with_floors(self.best)
-            if not self._closed() and self.left() > _FRESH_START_SECONDS:
-                self.solver.floors.forget()
-                self._prove_with_floors(self.best)
         if not self._closed() and unary_size(self.followers) <= LARGEST_UNARY:
             self._enumerate()
 

@@ -19,7 +19,7 @@ from ppsm.markets.clearing import GasDay
 from ppsm.markets.gas import GasMarket
 from ppsm.markets.region import BurnRegion
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import PersistentLp
+from ppsm.solvers.highs import LpSolution, PersistentLp
 from ppsm.status import Status
 
 _TINY = 1e-9
@@ -101,10 +101,6 @@ class PolicyFinder:
         self._supply_at = self._junction_of_column(self._supply)
         self._served: list[FloatArray] = []
 
-    def forget(self) -> None:
-        """Drop the responses that served."""
-        self._served = []
-
     def _find_arcs(self) -> list[tuple[int, int, int]]:
         """(column, junction it leaves, junction it enters) of every flow."""
         columns = self.market.program.matrix.tocsc()
@@ -137,10 +133,14 @@ class PolicyFinder:
     ) -> Policy | None:
         """A policy that is feasible on the region, near GM's solution at the base burn; None if none found.
 
-        It stays feasible when any one place burns ``lowered_mwh`` less. ``day`` is GM at the base burn;
-        it guides the choice of paths.
+        It stays feasible when any one place burns ``lowered_mwh`` less. ``day`` is GM at the base burn. The
+        paths follow GM solved from scratch there: GM has many solutions, a live solver's depends on what it
+        solved before, and not every one leads to a policy.
         """
-        found = self._search(withdrawal_mwh, _Room(region, base_mwh, lowered_mwh), day, seconds_left)
+        guide = PersistentLp(self._gas_market_at(withdrawal_mwh)).solve()
+        if guide.status is not Status.PROVEN_OPTIMAL:
+            return None
+        found = self._search(withdrawal_mwh, _Room(region, base_mwh, lowered_mwh), guide, seconds_left)
         if found is None:
             return None
         policy, response = found
@@ -165,11 +165,11 @@ class PolicyFinder:
         return None
 
     def _search(
-        self, withdrawal_mwh: FloatArray, room: _Room, day: GasDay, seconds_left: Callable[[], float]
+        self, withdrawal_mwh: FloatArray, room: _Room, guide: LpSolution, seconds_left: Callable[[], float]
     ) -> tuple[Policy, FloatArray] | None:
         """Choose paths, then ask for the room they need; other paths where there is none."""
         for pressed, together in itertools.product(_PRESSED, (True, False)):
-            found = self._search_paths(withdrawal_mwh, room, day, pressed, together, seconds_left)
+            found = self._search_paths(withdrawal_mwh, room, guide, pressed, together, seconds_left)
             if found is not None:
                 return found
         return None
@@ -178,7 +178,7 @@ class PolicyFinder:
         self,
         withdrawal_mwh: FloatArray,
         room: _Room,
-        day: GasDay,
+        guide: LpSolution,
         pressed: float,
         together: bool,
         seconds_left: Callable[[], float],
@@ -189,8 +189,9 @@ class PolicyFinder:
         lead around, neither of which has room for all.
         """
         penalty: dict[tuple[int, int], float] = {}
+        prices = guide.prices[self.market.balance_rows]
         for _ in range(_RETRIES if together else _RETRIES_ONE_BY_ONE):
-            response = self._responses(day.columns, day.prices_usd_per_mwh, penalty)
+            response = self._responses(guide.columns, prices, penalty)
             if response is None:
                 return None
             response[self._pressures] *= pressed
@@ -303,6 +304,12 @@ class PolicyFinder:
                     heapq.heappush(queue, (length + weight, there))
         return distance, step
 
+    def _gas_market_at(self, withdrawal_mwh: FloatArray) -> LinearProgram:
+        """GM with the withdrawals on the right of its balances."""
+        program, shift = self.market.program, np.zeros(self._is_balance.size)
+        shift[self.market.balance_rows] = withdrawal_mwh
+        return replace(program, row_lower=program.row_lower + shift, row_upper=program.row_upper + shift)
+
     def _base(
         self, withdrawal_mwh: FloatArray, room: "_Room", response: FloatArray, explain: bool = True
     ) -> _Base:
@@ -313,12 +320,11 @@ class PolicyFinder:
         row_response = program.matrix @ response
         row_response[self._is_balance] = 0.0  # met exactly by construction
         row_up, row_down = room.needed(row_response)
-        shift = np.zeros(program.shape[0])
-        shift[self.market.balance_rows] = withdrawal_mwh
+        served = self._gas_market_at(withdrawal_mwh)
         tighter = replace(
-            program,
-            row_lower=program.row_lower + shift + row_down,
-            row_upper=program.row_upper + shift - row_up,
+            served,
+            row_lower=served.row_lower + row_down,
+            row_upper=served.row_upper - row_up,
             column_lower=program.column_lower + column_down,
             column_upper=program.column_upper - column_up,
         )

@@ -36,12 +36,25 @@ class BurnRegion:
     def __init__(self, followers: Followers, program: LinearProgram, target_usd: float) -> None:
         self.target_usd = target_usd
         self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
-        self._live = PersistentLp(_below(program, target_usd), cost_changes=True, feasibility=1e-7)
-        # Only a proof of infeasibility says that no commitment costs so little.
-        self.empty = self._live.solve().status is Status.INFEASIBLE
+        self._live = PersistentLp(_with_cost_row(program), feasibility=1e-7)
+        self.empty = self._is_beyond(target_usd - program.offset)
         self._known: dict[bytes, float] = {}
         self.lower_mwh, self.upper_mwh = np.zeros(self._burn.shape[0]), np.full(self._burn.shape[0], np.inf)
         self.total_mwh = (0.0, np.inf)
+
+    def _is_beyond(self, target_usd: float) -> bool:
+        """Limit the cost to the target, unless even the cheapest point is dearer."""
+        cheapest = self._live.solve()
+        if cheapest.status is Status.INFEASIBLE:
+            return True
+        if cheapest.status is not Status.PROVEN_OPTIMAL:
+            raise SolverError("The cheapest point of UC's relaxation was not found.")
+        if cheapest.objective > target_usd + _WIDENING * abs(target_usd):
+            return True
+        row = np.array([self._live.program.shape[0] - 1])
+        self._live.set_row_bounds(row, np.array([-np.inf]), np.array([target_usd / _USD_PER_ROW_UNIT]))
+        self._live.expect_cost_changes()
+        return False
 
     def bound(self, seconds_left: Callable[[], float]) -> bool:
         """Find the bounds by place and in total; False where the time is up before."""
@@ -116,15 +129,15 @@ def place_map(followers: Followers) -> SparseMatrix:
     return sp.csr_array((np.ones(position.size), (position, np.arange(position.size))), shape=shape)
 
 
-def _below(program: LinearProgram, target_usd: float) -> LinearProgram:
-    """UC's relaxation with its cost limited to the target."""
+def _with_cost_row(program: LinearProgram) -> LinearProgram:
+    """UC's relaxation with one more row at the end, its cost (without a limit so far)."""
     row = sp.csr_array(program.cost[None, :] / _USD_PER_ROW_UNIT)
     matrix: SparseMatrix = sp.csr_array(sp.vstack([program.matrix, row]))
     return replace(
         program,
         matrix=matrix,
         row_lower=np.append(program.row_lower, -np.inf),
-        row_upper=np.append(program.row_upper, (target_usd - program.offset) / _USD_PER_ROW_UNIT),
-        row_names=(*program.row_names, "cost_target"),
+        row_upper=np.append(program.row_upper, np.inf),
+        row_names=(*program.row_names, "cost"),
         offset=0.0,
     )

@@ -85,23 +85,23 @@ class LpSolution:
 class PersistentLp:
     """An LP that lives in HiGHS; after a change it re-solves from the last basis.
 
-    Where only the cost will change, ``cost_changes`` picks the primal simplex, for which the last basis stays
-    feasible. One object serves one thread.
+    One object serves one thread.
     """
 
     def __init__(
         self,
         program: LinearProgram,
         *,
-        cost_changes: bool = False,
         feasibility: float = _FEASIBILITY_TOLERANCE,
     ) -> None:
         self.program = program
         self._highs = _quiet_highs()
         _set_tolerance(self._highs, feasibility)
-        if cost_changes:
-            self._highs.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
         _pass(self._highs, program)
+
+    def expect_cost_changes(self) -> None:
+        """Use the primal simplex from now on: where only the cost changes the last basis stays feasible."""
+        self._highs.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
 
     def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some rows."""
