@@ -34,10 +34,12 @@ def line(solver: GasAwareCommitment, gas: float, solution: GaucSolution) -> str:
     )
 
 
-def cells(case: Case, solver: GasAwareCommitment, stresses: list[float], limit: float) -> None:
+def cells(
+    case: Case, solver: GasAwareCommitment, stresses: list[float], limit: float, gap: float
+) -> None:
     for power in stresses:
         for gas in case.gas_stress:
-            solution = solver.solve(power, case.demand_mwh(gas), time_limit=limit)
+            solution = solver.solve(power, case.demand_mwh(gas), time_limit=limit, gap=gap)
             print(line(solver, gas, solution), flush=True)
 
 
@@ -67,6 +69,7 @@ def main() -> None:
     parser.add_argument("--case", default="northeast")
     parser.add_argument("--power", type=float, nargs="*", help="power stresses (all)")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds per cell")
+    parser.add_argument("--gap", type=float, default=5e-4, help="proven to this relative gap (5e-4)")
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--cache", type=Path, default=None)
     arguments = parser.parse_args()
@@ -75,7 +78,7 @@ def main() -> None:
     solver = GasAwareCommitment(case, arguments.cache)
     print(f"models built in {time.perf_counter() - started:.1f} s", flush=True)
     stresses = arguments.power or list(case.power_stress)
-    cells(case, solver, stresses, arguments.limit)
+    cells(case, solver, stresses, arguments.limit, arguments.gap)
     print(f"peak memory after the cells: {peak_memory_mib():.0f} MiB", flush=True)
     for alpha in (10.0, 100.0):
         if arguments.draws:

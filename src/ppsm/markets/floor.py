@@ -15,6 +15,7 @@ relaxation, which shrinks Q: the argument is repeated until nothing moves.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -41,7 +42,7 @@ class PriceFloors:
         self.places, self._place_of_plant = np.unique(followers.gas.plants, return_inverse=True)
         self._finder = PolicyFinder(followers.gas.market, self.places)
         self._place_map = place_map(followers)
-        self._regions: dict[tuple[float, tuple[int, ...]], BurnRegion] = {}
+        self._regions: dict[tuple[float, tuple[int, ...], float], BurnRegion] = {}
         self._least_running = self._least_running_mwh()
 
     def _least_running_mwh(self) -> FloatArray:
@@ -82,10 +83,10 @@ class PriceFloors:
     def _region(
         self, power_stress: float, levels: IntArray, target_usd: float, seconds_left: Callable[[], float]
     ) -> BurnRegion | None:
-        key = (power_stress, tuple(levels.tolist()))
-        known = self._regions.get(key)
-        if known is not None and known.target_usd >= target_usd:
-            return known
+        target_usd = _rounded_up(target_usd)
+        key = (power_stress, tuple(levels.tolist()), target_usd)
+        if key in self._regions:
+            return self._regions[key]
         program = self.followers.commitment.at(power_stress, self.followers.levels.least_at(levels))
         if program is None:
             return None
@@ -177,6 +178,12 @@ class PriceFloors:
         excess = policy.base_cost_usd - day.cost_usd + max(tilt, 0.0) + 1e-8 * abs(day.cost_usd)
         floors: FloatArray = slope[self._place_of_plant] - excess / np.maximum(moved, 1e-9)
         return floors
+
+
+def _rounded_up(target_usd: float) -> float:
+    """The target with five digits more or less: near targets share a region."""
+    unit = 10.0 ** (math.floor(math.log10(max(abs(target_usd), 1e-9))) - 5)
+    return math.ceil(target_usd / unit) * unit
 
 
 def _with_total(burn: FloatArray, region: BurnRegion) -> FloatArray:

@@ -34,6 +34,9 @@ _UC_SHARE_OF_GAP = 0.1
 _UC_FEASIBILITY = 1e-7
 # Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
 _TARGET_SHARE_OF_GAP = 0.98
+# The less must be refuted the easier: where the gap asked for is out of reach, multiples of it are tried.
+_SLACKS = (1.0, 2.0, 5.0)
+_BY_FLOORS = "price floors and unit commitment at their levels"
 _ROUNDS = 8
 
 Progress = Callable[[str, float | None, float | None], None]
@@ -132,8 +135,10 @@ class _Search:
         self._try_remembered()
         if not self._closed():
             self._price_loop(base)
-        if not self._closed() and self.best is not None:
-            self._prove_with_floors(self.best)
+        for slack in _SLACKS:
+            if self._closed() or self.best is None or self.bound_from == _BY_FLOORS:
+                break
+            self._prove_with_floors(self.best, slack * self.gap)
         if not self._closed() and unary_size(self.followers) <= LARGEST_UNARY:
             self._enumerate()
 
@@ -257,9 +262,9 @@ class _Search:
         self._offer(answer)
         return answer
 
-    def _prove_with_floors(self, best: GameAnswer) -> None:
-        """Levels that every better answer must have, and UC at them."""
-        target = best.power.cost_usd * (1 - _TARGET_SHARE_OF_GAP * self.gap)
+    def _prove_with_floors(self, best: GameAnswer, gap: float) -> None:
+        """Levels that every answer better by a gap must have, and UC at them."""
+        target = best.power.cost_usd * (1 - _TARGET_SHARE_OF_GAP * gap)
         self._say("price floors")
         levels = self.solver.floors.levels(self.power_stress, self.demand, target, best, self.left)
         if levels is None or not levels.any():
@@ -268,7 +273,7 @@ class _Search:
         if entry is None:
             return
         # Answers below the target have these levels; answers above it are no news.
-        self._raise_bound(min(entry.bound_usd, target), "price floors and unit commitment at their levels")
+        self._raise_bound(min(entry.bound_usd, target), _BY_FLOORS)
         self._offer(self._answer(entry))
 
     def _enumerate(self) -> None:

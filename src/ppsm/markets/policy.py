@@ -8,7 +8,7 @@ is feasible on all of it, and ``cost' x(q)`` is an upper bound on GM's value the
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from ppsm.markets.clearing import GasDay
 from ppsm.markets.gas import GasMarket
 from ppsm.markets.region import BurnRegion
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import LpSolution, PersistentLp
+from ppsm.solvers.highs import LpSolution, PersistentLp, solve_lp, solve_lp_inside
 from ppsm.status import Status
 
 _TINY = 1e-9
@@ -133,20 +133,29 @@ class PolicyFinder:
     ) -> Policy | None:
         """A policy that is feasible on the region, near GM's solution at the base burn; None if none found.
 
-        It stays feasible when any one place burns ``lowered_mwh`` less. ``day`` is GM at the base burn. The
-        paths follow GM solved from scratch there: GM has many solutions, a live solver's depends on what it
-        solved before, and not every one leads to a policy.
+        It stays feasible when any one place burns ``lowered_mwh`` less. ``day`` is GM at the base burn.
         """
-        guide = PersistentLp(self._gas_market_at(withdrawal_mwh)).solve()
-        if guide.status is not Status.PROVEN_OPTIMAL:
-            return None
-        found = self._search(withdrawal_mwh, _Room(region, base_mwh, lowered_mwh), guide, seconds_left)
-        if found is None:
-            return None
-        policy, response = found
-        if policy.base_cost_usd - day.cost_usd <= _NEGLIGIBLE_USD:
-            self._served = [*self._served, response][-_REMEMBERED:]
-        return policy
+        room = _Room(region, base_mwh, lowered_mwh)
+        for guide in self._guides(withdrawal_mwh):
+            found = self._search(withdrawal_mwh, room, guide, seconds_left)
+            if found is not None:
+                policy, response = found
+                if policy.base_cost_usd - day.cost_usd <= _NEGLIGIBLE_USD:
+                    self._served = [*self._served, response][-_REMEMBERED:]
+                return policy
+        return None
+
+    def _guides(self, withdrawal_mwh: FloatArray) -> Iterator[LpSolution]:
+        """Solutions of GM for paths to follow. It has many, and not every one leads to a policy.
+
+        One inside the optimal face first: flows keep off their limits. Then a vertex from scratch, as a live
+        solver's would depend on what was solved before.
+        """
+        program = self._gas_market_at(withdrawal_mwh)
+        for solve in (solve_lp_inside, solve_lp):
+            guide = solve(program)
+            if guide.status is Status.PROVEN_OPTIMAL:
+                yield guide
 
     def recall(
         self,

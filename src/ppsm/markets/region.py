@@ -34,7 +34,6 @@ class BurnRegion:
     """
 
     def __init__(self, followers: Followers, program: LinearProgram, target_usd: float) -> None:
-        self.target_usd = target_usd
         self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
         self._live = PersistentLp(_with_cost_row(program), feasibility=1e-7)
         self.empty = self._is_beyond(target_usd - program.offset)

@@ -103,6 +103,11 @@ class PersistentLp:
         """Use the primal simplex from now on: where only the cost changes the last basis stays feasible."""
         self._highs.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
 
+    def stay_inside(self) -> None:
+        """Use the interior-point method from now on, and leave its solution inside the optimal face."""
+        self._highs.setOptionValue("solver", "ipm")
+        self._highs.setOptionValue("run_crossover", "off")
+
     def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some rows."""
         self._highs.changeRowsBounds(
@@ -160,6 +165,16 @@ class PersistentLp:
 def solve_lp(program: LinearProgram) -> LpSolution:
     """Solve an LP once."""
     return PersistentLp(program).solve()
+
+
+def solve_lp_inside(program: LinearProgram) -> LpSolution:
+    """Solve an LP once by an interior-point method that ends inside the optimal face, not at a vertex.
+
+    Good to a relative 1e-7 or so: a guide, no proof.
+    """
+    lp = PersistentLp(program, feasibility=1e-7)
+    lp.stay_inside()
+    return lp.solve()
 
 
 def solve_mip_with_highs(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
