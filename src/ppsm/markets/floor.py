@@ -17,6 +17,7 @@ relaxation, which shrinks Q: the argument is repeated until nothing moves.
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -32,6 +33,8 @@ _ROUNDS = 6
 # the more room the policy needs.
 _STEPS = (0.02, 0.1, 0.3, 1.0)
 _LARGEST_STEP_MWH = 400.0
+# So many responses that served are tried first elsewhere.
+_REMEMBERED = 12
 
 
 class PriceFloors:
@@ -43,6 +46,8 @@ class PriceFloors:
         self._finder = PolicyFinder(followers.gas.market, self.places)
         self._place_map = place_map(followers)
         self._regions: dict[tuple[float, tuple[int, ...], float], BurnRegion] = {}
+        self._empty: list[tuple[float, float, IntArray]] = []
+        self._served: list[tuple[int, FloatArray]] = []
         self._least_running = self._least_running_mwh()
 
     def _least_running_mwh(self) -> FloatArray:
@@ -66,24 +71,36 @@ class PriceFloors:
         seconds_left: Callable[[], float],
     ) -> IntArray | None:
         """Levels of every answer that costs less than the target, by plant; None if no proof is found."""
+        target = _rounded_up(target_usd)
         levels = np.zeros(self.followers.levels.count, dtype=np.int64)
         for _ in range(_ROUNDS):
-            region = self._region(power_stress, levels, target_usd, seconds_left)
+            if self._is_known_empty(power_stress, target, levels):
+                return best.power.levels.copy()  # no answer below the target at all
+            region = self._region(power_stress, levels, target, seconds_left)
             if region is None:
                 break
             if region.empty:
-                return best.power.levels.copy()  # no answer below the target at all
-            floors = self._floors(demand_mwh, region, best, seconds_left)
+                self._empty.append((power_stress, target, levels))
+                continue
+            empty_at = partial(self._is_known_empty, power_stress, target, levels)
+            floors = self._floors(demand_mwh, region, best, empty_at, seconds_left)
             raised = np.maximum(levels, self.followers.levels.needed(floors))
             if (raised == levels).all():
                 break
             levels = raised
         return levels
 
+    def _is_known_empty(self, power_stress: float, target_usd: float, *levels: IntArray) -> bool:
+        """Whether nothing at all of these levels is below the target, as nothing is at lower ones."""
+        highest = np.maximum.reduce(levels)
+        return any(
+            stress == power_stress and target_usd <= most and bool((highest >= least).all())
+            for stress, most, least in self._empty
+        )
+
     def _region(
         self, power_stress: float, levels: IntArray, target_usd: float, seconds_left: Callable[[], float]
     ) -> BurnRegion | None:
-        target_usd = _rounded_up(target_usd)
         key = (power_stress, tuple(levels.tolist()), target_usd)
         if key in self._regions:
             return self._regions[key]
@@ -100,16 +117,24 @@ class PriceFloors:
         return region
 
     def _floors(
-        self, demand_mwh: FloatArray, region: BurnRegion, best: GameAnswer, seconds_left: Callable[[], float]
+        self,
+        demand_mwh: FloatArray,
+        region: BurnRegion,
+        best: GameAnswer,
+        empty_at: Callable[[IntArray], bool],
+        seconds_left: Callable[[], float],
     ) -> FloatArray:
         """Proven floors of the gas price by plant in $/MWh (-inf where nothing is proven).
 
-        The total burn is cut where the merit order of supply has its steps: within a slice one price rules.
+        The total burn is cut where the merit order of supply has its steps: within a slice one price rules. A
+        slice whose floors ask for levels at which there is no answer holds none: its floors are infinite.
         """
         floors = np.full(self.followers.levels.count, np.inf)
         burn = np.clip(self._place_map @ best.power.dispatch.burn_mwh, region.lower_mwh, region.upper_mwh)
         for part in self._slices(demand_mwh, region):
-            floors = np.minimum(floors, self._floors_of_slice(demand_mwh, part, burn, seconds_left))
+            found = self._floors_of_slice(demand_mwh, part, burn, empty_at, seconds_left)
+            if not empty_at(self.followers.levels.needed(found)):
+                floors = np.minimum(floors, found)
             if (floors == -np.inf).all():
                 break
         return floors
@@ -124,7 +149,12 @@ class PriceFloors:
         return [region.between(start, end) for start, end in itertools.pairwise(cuts)]
 
     def _floors_of_slice(
-        self, demand_mwh: FloatArray, region: BurnRegion, burn: FloatArray, seconds_left: Callable[[], float]
+        self,
+        demand_mwh: FloatArray,
+        region: BurnRegion,
+        burn: FloatArray,
+        empty_at: Callable[[IntArray], bool],
+        seconds_left: Callable[[], float],
     ) -> FloatArray:
         floors = np.full(self.followers.levels.count, -np.inf)
         base = _with_total(burn, region)
@@ -136,10 +166,10 @@ class PriceFloors:
             return floors
         prices = day.prices_usd_per_mwh
         wanted = self.followers.levels.needed(prices[self.followers.gas.plants])
-        reach = np.maximum(region.lower_mwh[self._place_of_plant], self._least_running)
-        for moved, policy in self._policies(region, base, day, withdrawal, reach, seconds_left):
+        for moved, policy in self._policies(region, base, withdrawal, seconds_left):
             floors = np.maximum(floors, self._floors_by(policy, region, base, day, moved))
-            if (self.followers.levels.needed(floors) >= wanted).all():
+            needed = self.followers.levels.needed(floors)
+            if (needed >= wanted).all() or empty_at(needed):
                 break
         return floors
 
@@ -147,25 +177,31 @@ class PriceFloors:
         self,
         region: BurnRegion,
         base: FloatArray,
-        day: GasDay,
         withdrawal: FloatArray,
-        reach: FloatArray,
         seconds_left: Callable[[], float],
     ) -> Iterator[tuple[FloatArray, Policy]]:
-        """Policies from cheap to dear, those that served before first; with what plants burn less."""
+        """Policies, those that served before first, then new ones; with what plants burn less."""
+        reach = np.maximum(region.lower_mwh[self._place_of_plant], self._least_running)
         steps = [np.minimum(step * reach, _LARGEST_STEP_MWH) for step in _STEPS]
         lowered = [np.zeros(self.places.size) for _ in steps]
         for moved, by_place in zip(steps, lowered, strict=True):
             np.maximum.at(by_place, self._place_of_plant, moved)
-        for moved, by_place in zip(steps, lowered, strict=True):
-            policy = self._finder.recall(withdrawal, base, region, by_place, day)
+        for step, response in list(self._served):
+            policy = self._finder.recall(response, withdrawal, base, region, lowered[step])
             if policy is not None:
-                yield moved, policy
-        for moved, by_place in zip(steps, lowered, strict=True):
-            policy = self._finder.find(withdrawal, base, region, by_place, day, seconds_left)
+                self._remember(step, response)
+                yield steps[step], policy
+        for step, (moved, by_place) in enumerate(zip(steps, lowered, strict=True)):
+            policy = self._finder.find(withdrawal, base, region, by_place, seconds_left)
             if policy is None:
                 return
+            self._remember(step, policy.response)
             yield moved, policy
+
+    def _remember(self, step: int, response: FloatArray) -> None:
+        """Put a response first among those that served at some step."""
+        others = [known for known in self._served if known[1] is not response]
+        self._served = [(step, response), *others][:_REMEMBERED]
 
     def _floors_by(
         self, policy: Policy, region: BurnRegion, base: FloatArray, day: GasDay, moved: FloatArray

@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, IntArray
-from ppsm.markets.clearing import GasDay
 from ppsm.markets.gas import GasMarket
 from ppsm.markets.region import BurnRegion
 from ppsm.program import LinearProgram
@@ -31,17 +30,15 @@ _PRESSED = (1.0, 0.5, 0.25)
 _PENALTY = 30.0
 # Room that costs more than this ($ per day) is worth a question to UC's relaxation.
 _WORTH_ASKING_USD = 0.5
-# A policy that costs at most this more than GM at the base burn is as good as any; so many are remembered.
-_NEGLIGIBLE_USD = 5.0
-_REMEMBERED = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Cost of the policy at the base burn, and its cost of one more MWh at each place ($/MWh)."""
+    """Cost at the base burn, cost of one more MWh at each place ($/MWh), and the responses G."""
 
     base_cost_usd: float
     slope_usd_per_mwh: FloatArray
+    response: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +96,6 @@ class PolicyFinder:
         self._pressures = market.variables.positions("squared_pressure_bar2")
         self._supply = market.variables.positions("supply_mwh")
         self._supply_at = self._junction_of_column(self._supply)
-        self._served: list[FloatArray] = []
 
     def _find_arcs(self) -> list[tuple[int, int, int]]:
         """(column, junction it leaves, junction it enters) of every flow."""
@@ -128,22 +124,35 @@ class PolicyFinder:
         base_mwh: FloatArray,
         region: BurnRegion,
         lowered_mwh: FloatArray,
-        day: GasDay,
         seconds_left: Callable[[], float],
     ) -> Policy | None:
         """A policy that is feasible on the region, near GM's solution at the base burn; None if none found.
 
-        It stays feasible when any one place burns ``lowered_mwh`` less. ``day`` is GM at the base burn.
+        It stays feasible when any one place burns ``lowered_mwh`` less.
         """
         room = _Room(region, base_mwh, lowered_mwh)
         for guide in self._guides(withdrawal_mwh):
             found = self._search(withdrawal_mwh, room, guide, seconds_left)
             if found is not None:
-                policy, response = found
-                if policy.base_cost_usd - day.cost_usd <= _NEGLIGIBLE_USD:
-                    self._served = [*self._served, response][-_REMEMBERED:]
-                return policy
+                return found
         return None
+
+    def recall(
+        self,
+        response: FloatArray,
+        withdrawal_mwh: FloatArray,
+        base_mwh: FloatArray,
+        region: BurnRegion,
+        lowered_mwh: FloatArray,
+    ) -> Policy | None:
+        """The policy with responses that served elsewhere, if they are feasible here."""
+        room = _Room(region, base_mwh, lowered_mwh)
+        return self._policy(self._base(withdrawal_mwh, room, response, explain=False), response)
+
+    def _policy(self, base: "_Base", response: FloatArray) -> Policy | None:
+        if base.cost_usd is None:
+            return None
+        return Policy(base.cost_usd, self.market.program.cost @ response, response)
 
     def _guides(self, withdrawal_mwh: FloatArray) -> Iterator[LpSolution]:
         """Solutions of GM for paths to follow. It has many, and not every one leads to a policy.
@@ -157,25 +166,9 @@ class PolicyFinder:
             if guide.status is Status.PROVEN_OPTIMAL:
                 yield guide
 
-    def recall(
-        self,
-        withdrawal_mwh: FloatArray,
-        base_mwh: FloatArray,
-        region: BurnRegion,
-        lowered_mwh: FloatArray,
-        day: GasDay,
-    ) -> Policy | None:
-        """A policy whose responses served before and that costs no more than GM at the base burn, if any."""
-        room = _Room(region, base_mwh, lowered_mwh)
-        for response in reversed(self._served):
-            base = self._base(withdrawal_mwh, room, response, explain=False)
-            if base.cost_usd is not None and base.cost_usd - day.cost_usd <= _NEGLIGIBLE_USD:
-                return Policy(base.cost_usd, self.market.program.cost @ response)
-        return None
-
     def _search(
         self, withdrawal_mwh: FloatArray, room: _Room, guide: LpSolution, seconds_left: Callable[[], float]
-    ) -> tuple[Policy, FloatArray] | None:
+    ) -> Policy | None:
         """Choose paths, then ask for the room they need; other paths where there is none."""
         for pressed, together in itertools.product(_PRESSED, (True, False)):
             found = self._search_paths(withdrawal_mwh, room, guide, pressed, together, seconds_left)
@@ -191,7 +184,7 @@ class PolicyFinder:
         pressed: float,
         together: bool,
         seconds_left: Callable[[], float],
-    ) -> tuple[Policy, FloatArray] | None:
+    ) -> Policy | None:
         """Search with pressures that follow the flows in part; all the way they may leave their limits.
 
         An arc without room is avoided by all places together, or by one more place at a time: where two ways
@@ -209,7 +202,7 @@ class PolicyFinder:
             while base.binding.size and seconds_left() > 0 and room.sharpen(base.binding):
                 base = self._base(withdrawal_mwh, room, response)
             if base.cost_usd is not None:
-                return Policy(base.cost_usd, self.market.program.cost @ response), response
+                return self._policy(base, response)
             if not base.lacking or seconds_left() <= 0:
                 return None
             for column in base.lacking:
