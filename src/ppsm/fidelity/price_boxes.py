@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray
+from ppsm.errors import SolverError
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.joint import JointMatrices, PriceBox
 from ppsm.program import LinearProgram
@@ -194,7 +195,10 @@ def _ranges(
             cost = np.zeros(width)
             cost[entry] = direction
             lp.set_cost(cost)
-            solution = lp.solve()
+            try:
+                solution = lp.solve()
+            except SolverError:  # an LP without a verdict moves no end
+                continue
             if solution.status is Status.INFEASIBLE:
                 return None
             if solution.status is not Status.PROVEN_OPTIMAL:
