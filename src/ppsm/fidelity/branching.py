@@ -71,7 +71,6 @@ class Node:
     zero: tuple[int, ...] = field(compare=False, default=())
     box: PriceBox | None = field(compare=False, default=None)
     narrowed: bool = field(compare=False, default=False)
-    split_from: PriceBox | None = field(compare=False, default=None)
     penalty: float = field(compare=False, default=0.0)
     held: IntArray | None = field(compare=False, default=None)
     point: RelaxedPoint | None = field(compare=False, default=None)
@@ -95,6 +94,8 @@ class Search:
         self.cost = core.follower.program.cost
         # Bounds of nodes given up without a verdict; they cap what can be proven.
         self.unsettled = INFINITY
+        # What is proven for everything, whatever the heap says.
+        self.floor = -INFINITY
         # The optimum of the relaxation without any tight side.
         self.start: RelaxedPoint | None = None
         self.size = 0.0
@@ -114,7 +115,8 @@ class Search:
         self.push(self.root(floor))
         while self.heap:
             bound = self.heap[0].bound
-            if bound >= self.cutoff() or self.nodes >= self.limits.nodes or time.perf_counter() > self.stop:
+            proven = max(bound, self.floor) >= self.cutoff()
+            if proven or self.nodes >= self.limits.nodes or time.perf_counter() > self.stop:
                 return self._outcome(bound)
             self.nodes += 1
             self.expand(heapq.heappop(self.heap))
@@ -267,7 +269,7 @@ class Search:
         return None if found is None or not np.isfinite(found.value) else found
 
     def _outcome(self, open_bound: float) -> SearchOutcome:
-        bound = max(self.core.least, min(open_bound, self.unsettled))
+        bound = max(self.core.least, self.floor, min(open_bound, self.unsettled))
         if self.incumbent is None:
             status = Status.INFEASIBLE if bound == INFINITY else Status.NO_INCUMBENT
             return SearchOutcome(status, None, bound, self.nodes)

@@ -29,8 +29,6 @@ _UNDECIDED = 4
 _GAIN = 0.02
 # Prices are narrowed only in searches that have not ended after this many nodes.
 _PATIENCE = 10
-# Splitting one price has to narrow the others with it: after so many halves, to less than this share.
-_HALVES, _NO_USE = 4, 0.9
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
 _WIDE, _NARROWEST = 0.05, 1e-7
 # A column counts as strictly between its bounds from this (scaled) slack on.
@@ -56,20 +54,24 @@ class JointSearch(Search):
         self.box = box or PriceBox(core.price_lower, core.price_upper)
         self.joint = JointRelaxation(core, matrices)
         self.best: JointPoint
-        # The root with everything that probing decided, as long as prices have not been tried.
-        self._undivided: Node | None = None
-        # Whether prices are split rather than sides, what was left of the sides then, and how prices narrow.
+        # Whether prices are split rather than sides, and when it is the other tree's turn.
         self._by_prices = False
-        self._aside: list[Node] = []
-        self._halves, self._shares = 0, 0.0
+        self._turn, self._turn_ends = _PATIENCE, INFINITY
+        # The other tree and what it left unsettled.
+        self._other: tuple[list[Node], float] = [], INFINITY
 
     def root(self, bound: float) -> Node:
         """The node that holds everything."""
-        return Node(bound, next(self.orders), box=self.box)
+        root = Node(bound, next(self.orders), box=self.box)
+        self._other = [root], INFINITY
+        return root
 
     def expand(self, node: Node) -> None:
         """Settle a node or push its children."""
-        self._halves += node.split_from is not None
+        if self.nodes > self._turn_ends:
+            self.push(node)
+            self._change_turns()
+            return
         for _ in range(_ROUNDS):
             box = node.box or self.box
             self.lps.set_band(box.lower, box.upper)
@@ -86,7 +88,7 @@ class JointSearch(Search):
             if grown is None:
                 return
             node = grown
-        self.push(replace(node, order=next(self.orders), split_from=None))
+        self.push(replace(node, order=next(self.orders)))
 
     def _settle_or_branch(self, node: Node, point: JointPoint) -> Node | None:
         """Push the children of a node, or return it with more sides decided; None where it needs no more."""
@@ -109,7 +111,7 @@ class JointSearch(Search):
         if self._by_prices:
             if not node.narrowed:
                 return self._narrowed(node)
-            if self._gives_up_prices(node) or self._splits_price(node, self.best, least_width=_NARROWEST):
+            if self._splits_price(node, self.best, least_width=_NARROWEST):
                 return None
         return self._probe_sides(node, point, answer, shift, dual)
 
@@ -195,8 +197,9 @@ class JointSearch(Search):
         gains = best is not None and min(best[:2]) - node.bound > _GAIN * (cutoff - node.bound)
         # Sides in series share one multiplier and hand their slack on to each other: deciding one of them
         # changes nothing until prices are narrow enough for a larger penalty.
-        if not gains and self.nodes > _PATIENCE and self._undivided is not None:
-            self._try_prices(self._undivided, node)
+        if not gains and self.nodes > _PATIENCE and self._turn_ends == INFINITY:
+            self.push(node)
+            self._change_turns()
             return None
         if best is not None:
             self._push_children(node, *best)
@@ -222,32 +225,22 @@ class JointSearch(Search):
         side = int(np.argmax(products))
         return side if products[side] > _LEAST_PRODUCT else None
 
-    def _try_prices(self, root: Node, node: Node) -> None:
-        """Put the tree and the present node aside, and split prices from the root on."""
-        self._aside = [node, *self.heap]
-        self.heap.clear()
-        self._by_prices, self._undivided = True, None
-        self.push(replace(root, bound=min(one.bound for one in self._aside)))
+    def _change_turns(self) -> None:
+        """Go on with the other tree: of the two, which split sides and prices, one is mostly small.
 
-    def _gives_up_prices(self, node: Node) -> bool:
-        """Go back to the sides if splitting one price was seen not to narrow the others."""
-        if node.split_from is not None and node.box is not None:
-            moving = self.best.held == 0
-            boxes = node.split_from, node.box
-            before, after = (float((box.upper - box.lower)[moving].sum()) for box in boxes)
-            self._shares += after / max(before, 1e-12)
-        if self._halves < _HALVES or self._shares < _NO_USE * self._halves:
-            return False
-        self._by_prices = False
-        self.heap.clear()
-        for one in self._aside:
-            self.push(one)
-        return True
+        Each covers everything, so that the one that ends first is the proof, and turns grow.
+        """
+        self.floor = max(self.floor, min([self.unsettled, *(node.bound for node in self.heap)]))
+        self._other, (self.heap, self.unsettled) = (self.heap, self.unsettled), self._other
+        self._by_prices = not self._by_prices
+        self._turn = self._turn if self._by_prices else 2 * self._turn
+        self._turn_ends = self.nodes + self._turn
 
     def _push_children(self, node: Node, if_tight: float, if_zero: float, side: int) -> None:
         """Both children of a side, each with the bound that probing found for it."""
-        if not self._aside:
-            self._undivided = self._undivided or node
+        if self.nodes == 1:
+            # Nothing is split yet, so that what probing decided holds for the other tree as well.
+            self._other = [node], INFINITY
         tight = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
         tight = replace(tight, bound=max(node.bound, if_tight), narrowed=False)
         self.push(replace(tight, order=next(self.orders)))
@@ -323,7 +316,7 @@ class JointSearch(Search):
         # Never closer to an end than a tenth, so that both halves shrink.
         price = float(np.clip(price, 0.9 * low + 0.1 * high, 0.1 * low + 0.9 * high))
         for half in box.split(entry, price):
-            self.push(replace(node, box=half, split_from=box, narrowed=False, order=next(self.orders)))
+            self.push(replace(node, box=half, narrowed=False, order=next(self.orders)))
         return True
 
 
