@@ -98,18 +98,6 @@ class FollowerLps:
         lp = self._probing if probing else self._near
         return self._solve_band(lp, *self.follower.bounds(shift, dropped=zero))
 
-    def dual_with_price(
-        self, shift: FloatArray, zero: IntArray, entry: int, limits: tuple[float, float]
-    ) -> DualPoint | None:
-        """The best dual in the band at a shift with one price within limits: other terms for its trades."""
-        cost = self._cost.copy()
-        cost[self._trades[entry]] = limits[1]
-        cost[self._trades[entry + self._trades.size // 2]] = -limits[0]
-        self._probing.set_cost(cost)
-        found = self.dual(shift, zero, probing=True)
-        self._probing.set_cost(self._cost)
-        return found
-
     def cheapest_dual(self, prices_of_sides: FloatArray, zero: IntArray) -> DualPoint | None:
         """The dual in the band that minimises ``prices_of_sides' multipliers``, some multipliers zero.
 

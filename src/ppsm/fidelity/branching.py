@@ -89,20 +89,23 @@ class Search:
         self.relaxation = Relaxation(core)
         self.incumbent: Incumbent | None = None
         self.nodes = 0
+        self.stop = INFINITY
         self.orders = itertools.count()
         self.cost = core.follower.program.cost
         # Bounds of nodes given up without a verdict; they cap what can be proven.
         self.unsettled = INFINITY
+        # What is proven for everything, whatever the heap says.
+        self.floor = -INFINITY
         # The optimum of the relaxation without any tight side.
         self.start: RelaxedPoint | None = None
         self.size = 0.0
-        self._heap: list[Node] = []
+        self.heap: list[Node] = []
         self._tried: dict[bytes, DualityBound | None] = {}
         lps.set_band(core.price_lower, core.price_upper)
 
     def run(self) -> SearchOutcome:
         """Search until the gap closes or a limit is hit."""
-        stop = time.perf_counter() + self.limits.seconds
+        self.stop = time.perf_counter() + self.limits.seconds
         self.start = self.relaxation.solve(NONE)
         if self.start is None and self.relaxation.failures == 0:
             return self._outcome(INFINITY)
@@ -110,12 +113,13 @@ class Search:
         if floor >= self.cutoff():
             return self._outcome(floor)
         self.push(self.root(floor))
-        while self._heap:
-            bound = self._heap[0].bound
-            if bound >= self.cutoff() or self.nodes >= self.limits.nodes or time.perf_counter() > stop:
+        while self.heap:
+            bound = self.heap[0].bound
+            proven = max(bound, self.floor) >= self.cutoff()
+            if proven or self.nodes >= self.limits.nodes or time.perf_counter() > self.stop:
                 return self._outcome(bound)
             self.nodes += 1
-            self.expand(heapq.heappop(self._heap))
+            self.expand(heapq.heappop(self.heap))
         return self._outcome(INFINITY)
 
     def root(self, bound: float) -> Node:
@@ -132,7 +136,7 @@ class Search:
     def push(self, node: Node) -> None:
         """Keep a node for later, unless it is already beaten."""
         if node.bound < self.cutoff():
-            heapq.heappush(self._heap, node)
+            heapq.heappush(self.heap, node)
 
     def expand(self, node: Node) -> None:
         """Settle a node or push its children."""
@@ -265,7 +269,7 @@ class Search:
         return None if found is None or not np.isfinite(found.value) else found
 
     def _outcome(self, open_bound: float) -> SearchOutcome:
-        bound = max(self.core.least, min(open_bound, self.unsettled))
+        bound = max(self.core.least, self.floor, min(open_bound, self.unsettled))
         if self.incumbent is None:
             status = Status.INFEASIBLE if bound == INFINITY else Status.NO_INCUMBENT
             return SearchOutcome(status, None, bound, self.nodes)

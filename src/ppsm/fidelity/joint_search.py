@@ -5,7 +5,7 @@ millisecond: a side that cannot become tight within the bound has a zero multipl
 cannot vanish is tight.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from ppsm.fidelity.band import DualPoint, FollowerLps
 from ppsm.fidelity.branching import FAITHFUL, Incumbent, Node, Search, SearchLimits, sides_of
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.joint import JointMatrices, JointPoint, JointRelaxation, PriceBox
+from ppsm.fidelity.penalty import PenaltyRange
+from ppsm.fidelity.price_boxes import price_ranges
 from ppsm.fidelity.probe import Probe
 
 # Share of the allowed gap that the chords of the joint relaxation may take at the first try.
 _CHORD_SHARE = 0.5
-# A penalty whose chords would cost this many times what is allowed proves nothing: branching has to.
-_HOPELESS = 10.0
 _ROOT_STEPS, _NODE_STEPS = 5, 2
 # Rounds of (joint QP, probing) in one node, and probes in one round.
 _ROUNDS, _PROBES = 6, 8
@@ -31,63 +31,12 @@ _GAIN = 0.02
 _PATIENCE = 10
 # Boxes wider than this, relative to the price, are split before complementarity is branched on.
 _WIDE, _NARROWEST = 0.05, 1e-7
-# Prices are narrowed where chords lose this share of what is missing; not those that lose next to nothing.
-_CHORDS_AT_FAULT, _SHARE_OF_LOSS = 0.3, 0.1
 # A column counts as strictly between its bounds from this (scaled) slack on.
 _SLACK = 1e-6
-# How much nearer to the joint optimum an end of a price's interval is tried.
-_CLOSER = (0.1, 0.5)
 # Narrowing goes on while all intervals together shrink at least to this share.
-_SHRUNK = 0.98
+_SHRUNK = 0.8
 _LEAST_PRODUCT = 1e-15
 _LARGEST_PENALTY = 30.0
-
-
-@dataclass
-class _PenaltyRange:
-    """The search for the best penalty: the bound is concave in it, and its derivative is known."""
-
-    low: JointPoint | None = None
-    high: JointPoint | None = None
-    last: JointPoint | None = None
-    # The least penalty seen to close the duality gap.
-    closing: float | None = None
-
-    def add(self, point: JointPoint) -> None:
-        """Take note of a point: its derivative says on which side of the best penalty it is."""
-        self.last = point
-        if point.ascent > 0:
-            self.low = point
-        else:
-            self.high = point
-
-    def next_after(self, point: JointPoint, allowed: float, chord_loss: float, changed: bool) -> float | None:
-        """The penalty to try next, or None where another one is of no use."""
-        self.add(point)
-        penalty = point.penalty
-        if penalty * point.gap <= allowed:
-            self.closing = min(penalty, self.closing or INFINITY)
-            # Strong duality holds: what is lost are chords, quadratic in the penalty, and wrong guesses of
-            # which entries are held at their bounds.
-            if chord_loss > allowed:
-                smaller = penalty * float(np.sqrt(allowed / chord_loss))
-                return smaller if self.low is None else max(smaller, 1.1 * self.low.penalty)
-            return penalty if changed else None
-        if self.low is None or self.high is None:
-            if point.ascent <= 0:
-                return penalty / 4.0
-            # The loss is quadratic in the penalty.
-            bearable = (f for f in (6.0, 2.0) if f**2 * chord_loss <= _HOPELESS * allowed)
-            factor = next(bearable, None)
-            return None if factor is None else factor * penalty
-        if self.high.penalty < 1.5 * self.low.penalty:
-            return None
-        return float(np.sqrt(self.low.penalty * self.high.penalty))
-
-    @property
-    def shown(self) -> JointPoint | None:
-        """A point at which strong duality fails, if there was one: that shows where to branch."""
-        return self.low or self.last
 
 
 class JointSearch(Search):
@@ -105,15 +54,27 @@ class JointSearch(Search):
         self.box = box or PriceBox(core.price_lower, core.price_upper)
         self.joint = JointRelaxation(core, matrices)
         self.best: JointPoint
-        self._closing: float | None = None
+        # Whether prices are split rather than sides, and when it is the other tree's turn.
+        self._by_prices = False
+        self._turn, self._turn_ends = _PATIENCE, INFINITY
+        # The other tree and what it left unsettled.
+        self._other: tuple[list[Node], float] = [], INFINITY
 
     def root(self, bound: float) -> Node:
         """The node that holds everything."""
-        return Node(bound, next(self.orders), box=self.box)
+        root = Node(bound, next(self.orders), box=self.box)
+        self._other = [root], INFINITY
+        return root
 
     def expand(self, node: Node) -> None:
         """Settle a node or push its children."""
+        if self.nodes > self._turn_ends:
+            self.push(node)
+            self._change_turns()
+            return
         for _ in range(_ROUNDS):
+            box = node.box or self.box
+            self.lps.set_band(box.lower, box.upper)
             failures = self.joint.failures
             found = self._joint_bound(node)
             if found is None:
@@ -121,7 +82,8 @@ class JointSearch(Search):
                     self.unsettled = min(self.unsettled, node.bound)
                 return
             bound, point = found
-            node = replace(node, bound=bound, penalty=point.penalty, held=point.held)
+            start = self.best if self._by_prices else point
+            node = replace(node, bound=bound, penalty=start.penalty, held=start.held)
             grown = self._settle_or_branch(node, point)
             if grown is None:
                 return
@@ -146,46 +108,51 @@ class JointSearch(Search):
             return None
         if self._splits_price(node, point, least_width=_WIDE):
             return None
+        if self._by_prices:
+            if not node.narrowed:
+                return self._narrowed(node)
+            if self._splits_price(node, self.best, least_width=_NARROWEST):
+                return None
         return self._probe_sides(node, point, answer, shift, dual)
 
-    def _suffers_from_chords(self, node: Node) -> bool:
-        """Whether a good part of what is missing is lost by chords."""
-        missing = self.cutoff() - node.bound
-        return self.incumbent is not None and float(self.best.loss.sum()) > _CHORDS_AT_FAULT * missing
+    def _narrowed(self, node: Node) -> Node | None:
+        """The node with narrower prices: those that a better point can have; None where there are none.
 
-    def _narrowed(self, node: Node, point: JointPoint) -> Node:
-        """The node with narrower prices: around the joint optimum, as far as probing refutes the rest.
-
-        Prices are mostly pinned down by the cost of a marginal supplier: a priced column that has to stay
-        strictly between its bounds, since its reduced cost then vanishes. Chords over whole bands lose what
-        no better point can gain.
+        Chords over whole bands lose what no better point can gain. The tangent at the joint optimum says
+        which duals a better point may have, and LPs over those how far each price can go. Prices of one
+        network move together, so that all of them narrow at once.
         """
-        cutoff = self.cutoff()
+        point, box = self.best, node.box or self.box
+        zero = self._with_marginal(node, point)
+        worth = self.joint.matrices.dual_objective @ point.multipliers + point.prices @ point.dual_weight
+        needed = float(worth) - (self.cutoff() - point.bound) / point.penalty
+        line = point.dual_weight, self.core.value_lower - needed
+        narrower = price_ranges(
+            self.core,
+            self.joint.matrices,
+            [line],
+            box,
+            point.held == 0,
+            self.stop,
+            zero=sides_of(zero),
+            narrow=_NARROWEST,
+        )
+        if narrower is None:
+            return None
+        before, after = (float((one.upper - one.lower)[point.held == 0].sum()) for one in (box, narrower))
+        return replace(node, box=narrower, zero=zero, narrowed=after > _SHRUNK * before)
+
+    def _with_marginal(self, node: Node, point: JointPoint) -> tuple[int, ...]:
+        """The zeros of a node and those of suppliers that have to stay strictly between their bounds.
+
+        Prices are mostly pinned down by the cost of such a marginal supplier: its reduced cost vanishes.
+        """
         probe = Probe(self.core, self.lps, point, sides_of(node.zero))
         zeros = list(node.zero)
         for side in self._marginal(point):
-            if side not in zeros and probe.bound_if_tight(sides_of((*node.tight, side))) >= cutoff:
+            if side not in zeros and probe.bound_if_tight(sides_of((*node.tight, side))) >= self.cutoff():
                 zeros.append(side)
-        zero = sides_of(tuple(zeros))
-        box = node.box or self.box
-        lower, upper = box.lower.copy(), box.upper.copy()
-        for entry in np.flatnonzero(point.loss > _SHARE_OF_LOSS * point.loss.max()).tolist():
-            price = float(point.prices[entry])
-            for share in _CLOSER:
-                nearer = price - share * (price - box.lower[entry])
-                if probe.bound_if_price(entry, (float(box.lower[entry]), nearer), zero) >= cutoff:
-                    lower[entry] = nearer
-                    break
-            for share in _CLOSER:
-                nearer = price + share * (box.upper[entry] - price)
-                if probe.bound_if_price(entry, (nearer, float(box.upper[entry])), zero) >= cutoff:
-                    upper[entry] = nearer
-                    break
-        shrunk = float((upper - lower).sum()) < _SHRUNK * float((box.upper - box.lower).sum())
-        # With narrower prices the penalty that closes the duality gap may be cheap enough.
-        penalty = self._closing or node.penalty
-        box = PriceBox(lower, upper)
-        return replace(node, box=box, zero=tuple(zeros), penalty=penalty, narrowed=not shrunk)
+        return tuple(zeros)
 
     def _marginal(self, point: JointPoint) -> list[int]:
         """The sides of priced columns that are strictly between their bounds."""
@@ -230,12 +197,10 @@ class JointSearch(Search):
         gains = best is not None and min(best[:2]) - node.bound > _GAIN * (cutoff - node.bound)
         # Sides in series share one multiplier and hand their slack on to each other: deciding one of them
         # changes nothing until prices are narrow enough for a larger penalty.
-        if not gains and self.nodes > _PATIENCE and self._suffers_from_chords(node):
-            if not node.narrowed:
-                return self._narrowed(node, self.best)
-            closed = self.best.penalty * self.best.gap <= self._allowed_loss()
-            if closed and self._splits_price(node, self.best, least_width=_NARROWEST):
-                return None
+        if not gains and self.nodes > _PATIENCE and self._turn_ends == INFINITY:
+            self.push(node)
+            self._change_turns()
+            return None
         if best is not None:
             self._push_children(node, *best)
         elif not self._splits_price(node, point, least_width=_NARROWEST):
@@ -260,8 +225,22 @@ class JointSearch(Search):
         side = int(np.argmax(products))
         return side if products[side] > _LEAST_PRODUCT else None
 
+    def _change_turns(self) -> None:
+        """Go on with the other tree: of the two, which split sides and prices, one is mostly small.
+
+        Each covers everything, so that the one that ends first is the proof, and turns grow.
+        """
+        self.floor = max(self.floor, min([self.unsettled, *(node.bound for node in self.heap)]))
+        self._other, (self.heap, self.unsettled) = (self.heap, self.unsettled), self._other
+        self._by_prices = not self._by_prices
+        self._turn = self._turn if self._by_prices else 2 * self._turn
+        self._turn_ends = self.nodes + self._turn
+
     def _push_children(self, node: Node, if_tight: float, if_zero: float, side: int) -> None:
         """Both children of a side, each with the bound that probing found for it."""
+        if self.nodes == 1:
+            # Nothing is split yet, so that what probing decided holds for the other tree as well.
+            self._other = [node], INFINITY
         tight = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
         tight = replace(tight, bound=max(node.bound, if_tight), narrowed=False)
         self.push(replace(tight, order=next(self.orders)))
@@ -278,9 +257,9 @@ class JointSearch(Search):
         held = np.zeros(self.core.reference.size, dtype=np.int64) if node.held is None else node.held
         penalty: float | None = node.penalty or self._first_penalty(node, held)
         bound = node.bound
-        ends = _PenaltyRange()
+        ends = PenaltyRange()
         is_root = not (node.tight or node.zero) and box is self.box
-        for _ in range(_ROOT_STEPS if is_root else _NODE_STEPS):
+        for _ in range(_ROOT_STEPS if is_root or self._by_prices else _NODE_STEPS):
             if penalty is None:
                 break
             point = self.joint.solve(tight, zero, box, penalty, held)
@@ -297,9 +276,10 @@ class JointSearch(Search):
             # Without an incumbent every penalty is worth trying: a large one closes the gap somewhere.
             loss = self.joint.chord_loss(point, box) if self.incumbent else 0.0
             penalty = ends.next_after(point, self._allowed_loss(), loss, changed)
+            if self._by_prices:
+                penalty = ends.towards_best()
             held = point.held
         shown = ends.shown
-        self._closing = ends.closing
         return None if shown is None else (bound, shown)
 
     def _allowed_loss(self) -> float:
@@ -336,7 +316,7 @@ class JointSearch(Search):
         # Never closer to an end than a tenth, so that both halves shrink.
         price = float(np.clip(price, 0.9 * low + 0.1 * high, 0.1 * low + 0.9 * high))
         for half in box.split(entry, price):
-            self.push(replace(node, box=half, order=next(self.orders)))
+            self.push(replace(node, box=half, narrowed=False, order=next(self.orders)))
         return True
 
 

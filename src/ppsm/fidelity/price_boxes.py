@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
+from ppsm.errors import SolverError
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.joint import JointMatrices, PriceBox
 from ppsm.program import LinearProgram
@@ -58,7 +59,7 @@ class PriceBoxes:
         entries = self.matrices.entries
         nothing = PriceBox(np.zeros(entries), np.full(entries, INFINITY))
         corner = [(self.ends[1], 0.0)]
-        return _ranges(self.core, self.matrices, corner, nothing, np.ones(entries, np.bool_), INFINITY)
+        return price_ranges(self.core, self.matrices, corner, nothing, np.ones(entries, np.bool_), INFINITY)
 
     def chord_losses(self, box: PriceBox) -> FloatArray:
         """What the chord over each price's range loses in its middle, in units of the objective."""
@@ -82,7 +83,7 @@ class PriceBoxes:
             above = _LinesAbove(self.core, box, self.ends, self.objective)
             wanted = np.ones(self.matrices.entries, np.bool_) if every_entry else above.moving(kappa)
             lines = [above.line(kappa), *above.lines_beside(self.planes)]
-            tighter = _ranges(self.core, self.matrices, lines, box, wanted, stop)
+            tighter = price_ranges(self.core, self.matrices, lines, box, wanted, stop)
             if tighter is None:
                 return None
             before, after = (float((one.upper - one.lower)[wanted].sum()) for one in (box, tighter))
@@ -149,26 +150,32 @@ class _LinesAbove:
         return found
 
 
-def _ranges(
+def price_ranges(
     core: Core,
     matrices: JointMatrices,
     lines: Sequence[tuple[FloatArray, float]],
     box: PriceBox,
     wanted: BoolArray,
     stop: float,
+    *,
+    zero: IntArray | None = None,
+    narrow: float = _NARROW,
 ) -> PriceBox | None:
     """Least and largest price of each entry over duals that every line lifts to the value band.
 
-    A line stands for ``g(p) + slope'y + constant >= value_lower``. None where no such dual exists.
+    A line stands for ``g(p) + slope'y + constant >= value_lower``. None where no such dual exists with the
+    multipliers in ``zero`` vanishing. Ranges narrower than ``narrow`` times the price stay as they are.
     """
     program, sides = core.follower.program, core.follower.sides
     rows, entries = program.shape[0], matrices.entries
-    wide = box.upper - box.lower > _NARROW * np.where(box.upper < INFINITY, box.upper, 0.0)
+    wide = box.upper - box.lower > narrow * np.where(box.upper < INFINITY, np.abs(box.upper), 0.0)
     entries_to_tighten = np.flatnonzero(~np.isfinite(box.upper) | (wide & wanted))
     worth = sp.csr_array(np.stack([np.concatenate([slope, matrices.dual_objective]) for slope, _ in lines]))
     needed = np.array([core.value_lower - constant for _, constant in lines])
     fixed = np.concatenate([program.cost, np.zeros(entries)])
     width = entries + sides.count
+    largest = np.full(sides.count, INFINITY)
+    largest[[] if zero is None else zero] = 0.0
     lp = PersistentLp(
         LinearProgram(
             cost=np.zeros(width),
@@ -176,7 +183,7 @@ def _ranges(
             row_lower=np.concatenate([fixed, needed]),
             row_upper=np.concatenate([fixed, np.full(needed.size, INFINITY)]),
             column_lower=np.concatenate([box.lower, np.where(sides.is_free, -INFINITY, 0.0)]),
-            column_upper=np.concatenate([box.upper, np.full(sides.count, INFINITY)]),
+            column_upper=np.concatenate([box.upper, largest]),
             row_names=tuple(f"r{k}" for k in range(fixed.size + needed.size)),
             column_names=tuple(f"c{k}" for k in range(width)),
         )
@@ -194,7 +201,10 @@ def _ranges(
             cost = np.zeros(width)
             cost[entry] = direction
             lp.set_cost(cost)
-            solution = lp.solve()
+            try:
+                solution = lp.solve()
+            except SolverError:  # an LP without a verdict moves no end
+                continue
             if solution.status is Status.INFEASIBLE:
                 return None
             if solution.status is not Status.PROVEN_OPTIMAL:

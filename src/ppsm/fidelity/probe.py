@@ -33,10 +33,6 @@ class Probe:
         """A lower bound for the node with these multipliers zero."""
         return self._bound_of(self._lps.dual(self._shift, zero, probing=True))
 
-    def bound_if_price(self, entry: int, limits: tuple[float, float], zero: IntArray) -> float:
-        """A lower bound for the node with one price within limits, which are within its band."""
-        return self._bound_of(self._lps.dual_with_price(self._shift, zero, entry, limits))
-
     def _bound_of(self, found: DualPoint | None) -> float:
         if found is None:
             return INFINITY

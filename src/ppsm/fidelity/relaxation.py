@@ -20,6 +20,8 @@ from ppsm.status import Status
 
 # Below this objective the moves are small beside the data, and the QP is solved again in units of the move.
 _SMALL_OBJECTIVE = 1e-6
+# So is one that is known less exactly than this.
+_IMPRECISE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,8 @@ class Relaxation:
         if found is None:
             return None
         point, size = found
-        if self.core.negligible < size < _SMALL_OBJECTIVE:
+        imprecise = size < 1.0 and point.objective - point.bound > _IMPRECISE * size
+        if size > self.core.negligible and (size < _SMALL_OBJECTIVE or imprecise):
             finer = self._solve_in_units(layout, tight, math.sqrt(size))
             point = finer[0] if finer is not None else point
         return point

@@ -17,7 +17,20 @@ HIGHS = f"HiGHS {highspy.Highs().version()}"
 
 # Ten thousand times tighter than what verification allows, so that it never argues about rounding.
 _FEASIBILITY_TOLERANCE = 1e-9
-_PRIMAL_SIMPLEX = 4
+_DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
+_USUAL: dict[str, str | int] = {
+    "presolve": "choose",
+    "solver": "choose",
+    "simplex_strategy": _DUAL_SIMPLEX,
+    "simplex_scale_strategy": 2,
+}
+# An LP that is infeasible by next to nothing can leave one method without a verdict; another has one.
+_OTHER_WAYS: tuple[dict[str, str | int], ...] = (
+    {},
+    {"simplex_strategy": _DUAL_SIMPLEX},
+    {"simplex_strategy": _PRIMAL_SIMPLEX, "simplex_scale_strategy": 0},
+    {"solver": "ipm"},
+)
 _RETRY_TOLERANCE = 1e-6
 
 _STATUS = {
@@ -97,16 +110,19 @@ class PersistentLp:
         self.program = program
         self._highs = _quiet_highs()
         _set_tolerance(self._highs, feasibility)
+        self._usual = dict(_USUAL)
+        self._set(self._usual)
         _pass(self._highs, program)
 
     def expect_cost_changes(self) -> None:
         """Use the primal simplex from now on: where only the cost changes the last basis stays feasible."""
-        self._highs.setOptionValue("simplex_strategy", _PRIMAL_SIMPLEX)
+        self._usual["simplex_strategy"] = _PRIMAL_SIMPLEX
+        self._set(self._usual)
 
     def stay_inside(self) -> None:
         """Use the interior-point method from now on, and leave its solution inside the optimal face."""
-        self._highs.setOptionValue("solver", "ipm")
-        self._highs.setOptionValue("run_crossover", "off")
+        self._usual |= {"solver": "ipm", "run_crossover": "off"}
+        self._set(self._usual)
 
     def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some rows."""
@@ -147,19 +163,29 @@ class PersistentLp:
 
     def _settle(self) -> highspy.HighsModelStatus:
         """Without presolve HiGHS tells infeasible from unbounded."""
-        self._highs.setOptionValue("presolve", "off")
-        self._highs.run()
-        self._highs.setOptionValue("presolve", "choose")
-        status: highspy.HighsModelStatus = self._highs.getModelStatus()
-        return status
+        return self._run_with({"presolve": "off"})
 
     def _retry_cold(self) -> highspy.HighsModelStatus:
-        """Forget the basis and try once more before giving up."""
-        self._highs.clearSolver()
-        status = self._settle()
-        if status not in _STATUS:
-            raise SolverError(f"{HIGHS} ended an LP with '{self._highs.modelStatusToString(status)}'.")
+        """Forget the basis and try every other way before giving up."""
+        status = highspy.HighsModelStatus.kUnknown
+        for options in _OTHER_WAYS:
+            self._highs.clearSolver()
+            status = self._run_with({"presolve": "off", **options})
+            if status in _STATUS:
+                return status
+        raise SolverError(f"{HIGHS} ended an LP with '{self._highs.modelStatusToString(status)}'.")
+
+    def _run_with(self, options: dict[str, str | int]) -> highspy.HighsModelStatus:
+        """Solve with options that hold only this once."""
+        self._set(options)
+        self._highs.run()
+        status: highspy.HighsModelStatus = self._highs.getModelStatus()
+        self._set({name: self._usual[name] for name in options})
         return status
+
+    def _set(self, options: dict[str, str | int]) -> None:
+        for name, value in options.items():
+            self._highs.setOptionValue(name, value)
 
 
 def solve_lp(program: LinearProgram) -> LpSolution:
