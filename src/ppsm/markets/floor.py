@@ -75,10 +75,11 @@ class PriceFloors:
         """Levels of every answer that costs less than the target, by plant; None if no proof is found."""
         target = _rounded_up(target_usd)
         levels = np.zeros(self.followers.levels.count, dtype=np.int64)
+        region: BurnRegion | None = None
         for _ in range(_ROUNDS):
             if self._is_known_empty(power_stress, target, levels):
                 return best.power.levels.copy()  # no answer below the target at all
-            region = self._region(power_stress, levels, target, seconds_left)
+            region = self._region(power_stress, levels, target, region, seconds_left)
             if region is None:
                 break
             if region.empty:
@@ -101,7 +102,12 @@ class PriceFloors:
         )
 
     def _region(
-        self, power_stress: float, levels: IntArray, target_usd: float, seconds_left: Callable[[], float]
+        self,
+        power_stress: float,
+        levels: IntArray,
+        target_usd: float,
+        within: BurnRegion | None,
+        seconds_left: Callable[[], float],
     ) -> BurnRegion | None:
         key = (power_stress, tuple(levels.tolist()), target_usd)
         if key in self._regions:
@@ -111,7 +117,7 @@ class PriceFloors:
         if program is None:
             return None
         try:
-            region = BurnRegion(self.followers, program, target_usd)
+            region = BurnRegion(self.followers, program, target_usd, within)
             if not region.empty and not region.bound(seconds_left):
                 return None
         except SolverError:  # an LP that HiGHS cannot settle proves nothing; the bound stays what it was

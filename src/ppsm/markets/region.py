@@ -30,16 +30,27 @@ class BurnRegion:
     """What the daily burn by place (junction with plants) can be at a cost up to a target.
 
     Bounds by place and in total are there from the start; :meth:`sharpen` asks the relaxation for the extent
-    in one more direction, and remembers it.
+    in one more direction, and remembers it. What is known of a region that this one lies ``within`` holds here
+    too: only the total is asked for anew.
     """
 
-    def __init__(self, followers: Followers, program: LinearProgram, target_usd: float) -> None:
+    def __init__(
+        self,
+        followers: Followers,
+        program: LinearProgram,
+        target_usd: float,
+        within: "BurnRegion | None" = None,
+    ) -> None:
         self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
         self._live = PersistentLp(_with_cost_row(program), feasibility=1e-7)
         self.empty = self._is_beyond(target_usd - program.offset)
+        self._asked: set[bytes] = set()
         self._known: dict[bytes, float] = {}
         self.lower_mwh, self.upper_mwh = np.zeros(self._burn.shape[0]), np.full(self._burn.shape[0], np.inf)
         self.total_mwh = (0.0, np.inf)
+        if within is not None:
+            self._known = dict(within._known)
+            self.lower_mwh, self.upper_mwh = within.lower_mwh, within.upper_mwh
 
     def _is_beyond(self, target_usd: float) -> bool:
         """Limit the cost to the target, unless even the cheapest point is dearer."""
@@ -56,10 +67,10 @@ class BurnRegion:
         return False
 
     def bound(self, seconds_left: Callable[[], float]) -> bool:
-        """Find the bounds by place and in total; False where the time is up before."""
+        """Find the bounds in total, and by place unless inherited; False if the time is up before."""
         places = self._burn.shape[0]
         self.total_mwh = (-self.sharpen(-np.ones(places)), self.sharpen(np.ones(places)))
-        for place in range(places):
+        for place in np.flatnonzero(np.isinf(self.upper_mwh)):
             if seconds_left() <= 0:
                 return False
             unit = np.zeros(places)
@@ -71,7 +82,7 @@ class BurnRegion:
     def sharpen(self, weights: FloatArray) -> float:
         """Return ``max weights' burn`` over the relaxation, slightly widened; inf where that failed."""
         key = weights.tobytes()
-        if key not in self._known:
+        if key not in self._asked:
             self._live.set_cost(-(self._burn.T @ weights))
             try:
                 solution = self._live.solve()
@@ -80,7 +91,8 @@ class BurnRegion:
             found = solution.status is Status.PROVEN_OPTIMAL
             value = -solution.objective
             wider = value + (_WIDENING_MWH + _WIDENING * abs(value)) * max(1.0, float(np.abs(weights).max()))
-            self._known[key] = wider if found else np.inf
+            self._asked.add(key)
+            self._known[key] = min(wider if found else np.inf, self._known.get(key, np.inf))
         return self._known[key]
 
     def between(self, low_mwh: float, high_mwh: float) -> "BurnRegion":
@@ -91,7 +103,7 @@ class BurnRegion:
 
     def is_sharp(self, weights: FloatArray) -> bool:
         """Whether the relaxation was asked in this direction."""
-        return weights.tobytes() in self._known
+        return weights.tobytes() in self._asked
 
     def largest(self, weights: FloatArray) -> FloatArray:
         """Upper bounds on ``weights' burn`` by row: what the relaxation said, else what the limits say."""
