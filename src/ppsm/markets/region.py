@@ -30,8 +30,8 @@ class BurnRegion:
     """What the daily burn by place (junction with plants) can be at a cost up to a target.
 
     Bounds by place and in total are there from the start; :meth:`sharpen` asks the relaxation for the extent
-    in one more direction, and remembers it. What is known of a region that this one lies ``within`` holds here
-    too: only the total is asked for anew.
+    in one more direction, and remembers it. What is known of a region that this one lies ``within`` holds
+    here too: only the total is asked for anew.
     """
 
     def __init__(
