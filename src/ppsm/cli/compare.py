@@ -29,7 +29,7 @@ from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
-    from ppsm.mechanism.tradeoff import Record
+    from ppsm.mechanism.instance import Record
     from ppsm.report import Comparison, ExampleRelease
     from ppsm.report.run import Job
 

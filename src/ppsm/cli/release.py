@@ -168,19 +168,13 @@ def _published(run: _Run) -> "Predictor":
 
 
 def _learned(run: _Run) -> "Predictor":
-    from ppsm.mechanism import Learned, simulate_history
+    from ppsm.mechanism import Learned
+    from ppsm.mechanism.gauc import case_days
 
     if run.model is not None and run.model.exists():
         return Learned.load(run.model)
-    case = run.game.case
-    history = simulate_history(
-        run.game,
-        case.demand_mwh(0.0),
-        alpha=run.mechanism.alpha,
-        epsilon=run.mechanism.epsilon,
-        stress=(min(case.gas_stress), max(case.gas_stress)),
-    )
-    learned = Learned.train(history)
+    days = case_days(run.game.case, run.game.power_stress)
+    learned = Learned.train(days.released(alpha=run.mechanism.alpha, epsilon=run.mechanism.epsilon))
     if run.model is not None:
         learned.save(run.model)
     return learned

@@ -21,7 +21,7 @@ from ppsm.experiments.tables import (
     time_table,
 )
 from ppsm.figures.style import save_figure
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Record
 
 _FIGURES = {
     "figure3": (

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Record
 
 _MARGIN = 1.05
 _LAPLACE, _BANDED = "laplace", (("ppsm-p", "PPSM_p"), ("ppsm", "PPSM"))

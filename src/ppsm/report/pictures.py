@@ -13,7 +13,7 @@ from ppsm.arrays import FloatArray
 from ppsm.cases.schema import Case
 from ppsm.figures.maps import price_panels
 from ppsm.figures.style import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, VERMILION, new_figure
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Record
 from ppsm.report.content import MECHANISM_TITLES
 
 # A panel this wide has letters of about 10 px on a phone and 13 px in a column of a desktop page.

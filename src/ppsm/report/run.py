@@ -17,10 +17,10 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
 from ppsm.mechanism import PPSM, Dossier, GaucCoordination
 from ppsm.mechanism.files import DOSSIER, write_release
-from ppsm.mechanism.instance import Instance, Workspace, simulate_instance
+from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instance
 from ppsm.mechanism.interrupts import Watch, watched
 from ppsm.mechanism.owner_acts import PURPOSE, open_ledger, published_predictor, write_for_owner
-from ppsm.mechanism.tradeoff import RECORDS, Record, grid, read_records, run_grid
+from ppsm.mechanism.tradeoff import RECORDS, grid, read_records, run_grid
 from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
 from ppsm.report.content import Comparison, ExampleRelease, Setting
 
