@@ -50,6 +50,8 @@ class GaucCoordination:
         The solver that clears the game; pass one to share what it remembers between several coordinations.
     gap, time_limit
         For clearing: the relative gap that counts as proven, and seconds.
+    proof
+        Whether a clearing is to be proven; without it any valid commitment will do.
     """
 
     def __init__(
@@ -60,10 +62,11 @@ class GaucCoordination:
         *,
         gap: float = 5e-4,
         time_limit: float = math.inf,
+        proof: bool = True,
     ) -> None:
         self.case, self.power_stress = case, float(power_stress)
         self.solver = GasAwareCommitment(case) if solver is None else solver
-        self.gap, self.time_limit = gap, time_limit
+        self.gap, self.time_limit, self.proof = gap, time_limit, proof
         self.followers = self.solver.followers
         self._decided: dict[tuple[int, ...], PowerAnswer | None] = {}
         self.decisions_solved = 0
@@ -149,7 +152,9 @@ class GaucCoordination:
     def clear(self, demand: FloatArray) -> Outcome:
         """Solve GAUC at a demand; Ctrl-C is raised, since an answer cut short is no outcome."""
         with watched() as watch:
-            solution = self.solver.solve(self.power_stress, demand, gap=self.gap, time_limit=self.time_limit)
+            solution = self.solver.solve(
+                self.power_stress, demand, gap=self.gap, time_limit=self.time_limit, proof=self.proof
+            )
             watch.check()
         return outcome_of(solution)
 
@@ -183,6 +188,7 @@ class GaucCoordination:
             GasAwareCommitment(self.case),
             gap=self.gap,
             time_limit=self.time_limit,
+            proof=self.proof,
         )
 
 
@@ -192,7 +198,7 @@ def case_days(case: Case, power_stress: float, *, days: int = _HISTORY_DAYS, see
     A solver of its own clears them, so that the past depends on public data and the seed alone, never on a
     commitment that was found with the true demand.
     """
-    game = GaucCoordination(case, power_stress, gap=_DAY_GAP, time_limit=_DAY_SECONDS)
+    game = GaucCoordination(case, power_stress, gap=_DAY_GAP, time_limit=_DAY_SECONDS, proof=False)
     stress = min(case.gas_stress), max(case.gas_stress)
     return invent_days(game, case.demand_mwh(0.0), days=days, stress=stress, seed=seed)
 
