@@ -48,7 +48,9 @@ def test_predictions_are_measured_against_the_original(workspace: Workspace) -> 
     assert published["error_predicted_value_percent"] == 0.0
     assert published["error_predicted_prices_percent"] == 0.0
     assert published["cross_validated_value_percent"] is None
-    assert run_instance(workspace, replace(BASE, mechanism="laplace"))["error_predicted_value_percent"] is None
+    assert (
+        run_instance(workspace, replace(BASE, mechanism="laplace"))["error_predicted_value_percent"] is None
+    )
     runner = VariantRunner(workspace)
     learned = runner.run(replace(BASE, mechanism="ppsm+learned"))
     assert list(learned) == list(published)
