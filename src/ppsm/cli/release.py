@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ppsm.cases import Case, load_case
+from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import app, interruptible
 from ppsm.cli.output import writable_directory
@@ -90,6 +91,8 @@ def release(
     widths = fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d")
     name = dataset or f"gas-demand/{loaded.name}"
     secret = read_secret(loaded, demand, gas_stress, name)
+    if predictor is PredictorName.LEARNED and demand is None and case not in builtin_cases():
+        _refuse_to_learn_from_the_secret(loaded, model)
     directory = writable_directory(out)
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.mechanism import GaucCoordination
@@ -116,6 +119,15 @@ def release(
         outcome = game.clear(released.released.values)
         write_release(directory, loaded, released.dossier.with_evaluation(outcome))
     _report(directory, released, outcome, secret, as_json=as_json)
+
+
+def _refuse_to_learn_from_the_secret(case: Case, model: Path | None) -> None:
+    """A past is invented around the demand of the case, which must then be public."""
+    if model is None or not model.exists():
+        raise InputError(
+            f"the demand of the case '{case.name}' is the secret itself, so no public past can be invented "
+            "around it: give the secret with --demand, or a model that was trained elsewhere with --model."
+        )
 
 
 def _mechanism(

@@ -175,9 +175,9 @@ def _learned(records: Sequence[Record]) -> str:
     distance = [float(np.mean([record["l1_released"] for record in group])) for group in both]
     return (
         f"{text} Against PPSM with published figures on the same draws the gas market's cost was off by "
-        f"{gas[0]} instead of {gas[1]}, the power operator's by {leader[0]} instead of {leader[1]} (largest MIP "
-        f"gap {_percent(_largest_gap([*both[0], *both[1]]))}), and the release was {distance[0]:,.0f} instead of "
-        f"{distance[1]:,.0f} MWh from the true demand."
+        f"{gas[0]} instead of {gas[1]}, the power operator's by {leader[0]} instead of {leader[1]} "
+        f"(largest MIP gap {_percent(_largest_gap([*both[0], *both[1]]))}), and the release was "
+        f"{distance[0]:,.0f} instead of {distance[1]:,.0f} MWh from the true demand."
     )
 
 
