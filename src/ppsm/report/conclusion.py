@@ -164,7 +164,7 @@ def _learned(records: Sequence[Record]) -> str:
         f"{first['history_days']:.0f} invented days); on days left out such predictions are off by "
         f"{_percent(first['cross_validated_value_percent'])} (the gas market's cost) and "
         f"{_percent(first['cross_validated_prices_percent'])} (prices). At alpha {alpha:g} MWh the markets "
-        f"could then be cleared in {_share(mine)} draws."
+        f"could then be cleared in {_share(mine)} draws{_widened(mine)}."
     )
     public = {record["repetition"]: record for record in _of(records, "ppsm", alpha) if record["feasible"]}
     draws = sorted(draw for draw in public.keys() & learned.keys() if learned[draw]["feasible"])
@@ -179,6 +179,11 @@ def _learned(records: Sequence[Record]) -> str:
         f"(largest MIP gap {_percent(_largest_gap([*both[0], *both[1]]))}), and the release was "
         f"{distance[0]:,.0f} instead of {distance[1]:,.0f} MWh from the true demand."
     )
+
+
+def _widened(records: Sequence[Record]) -> str:
+    widest = max(record["widening"] for record in records)
+    return f", with bands up to {widest:.3g} times as wide as asked for" if widest > 1.0 else ""
 
 
 def _caution(records: Sequence[Record], planned: int) -> str:
