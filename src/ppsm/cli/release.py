@@ -216,6 +216,7 @@ def _summary(directory: Path, release: "Release", outcome: "Outcome") -> dict[st
         "private": release.released.private,
         "statement": release.dossier.statement,
         "mechanism": release.dossier.mechanism["name"],
+        "predictor": release.dossier.predictor,
         "widening": None if fidelity is None else fidelity.widening,
         "fidelity_status": None if fidelity is None else fidelity.status.value,
         "theory": release.dossier.theory,
@@ -229,6 +230,16 @@ def _summary(directory: Path, release: "Release", outcome: "Outcome") -> dict[st
     }
 
 
+def _prediction_words(predictor: dict[str, Any]) -> str:
+    errors = predictor.get("cross_validation")
+    if errors is None:
+        return str(predictor["name"])
+    return (
+        f"{predictor['name']} from {errors['days']:.0f} days; on days left out the value is off by "
+        f"{errors['value_error_percent']:.2f} %, prices by {errors['price_error_percent']:.2f} %"
+    )
+
+
 def _report(
     directory: Path, release: "Release", outcome: "Outcome", secret: Sensitive, *, as_json: bool
 ) -> None:
@@ -240,8 +251,11 @@ def _report(
 
     console = Console()
     table = Table(title=f"Release by {summary['mechanism']}", show_header=False)
-    for name in ("released", "dossier", "private", "widening", "status"):
+    for name in ("released", "dossier", "private", "status"):
         table.add_row(name, str(summary[name]))
+    if release.fidelity is not None:
+        table.add_row("predictions", _prediction_words(release.dossier.predictor or {}))
+        table.add_row("bands widened by the factor", f"{release.fidelity.widening:.4g}")
     for name in ("objective_uc", "objective_em", "objective_gm", "gap"):
         if summary[name] is not None:
             table.add_row(name, f"{summary[name]:,.6g}" if name == "gap" else f"{summary[name]:,.0f} $")
