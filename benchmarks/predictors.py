@@ -40,8 +40,8 @@ def measure(workspace: Workspace, instances: list[Instance], name: str, predicto
     cpu = float(np.mean([record["cpu_release"] + record["cpu_clear"] for record in records]))
     print(
         f"  {instances[0].mechanism:<7} {name:<8} feasible {len(cleared)}/{len(records)}, "
-        f"leader {leader:.4f} %, gas {gas:.3f} %, L1 {distance:.0f} MWh, predicted value {np.mean(said):.2f} %, "
-        f"median widening {widening:.4g}, {cpu:.1f} CPU s",
+        f"leader {leader:.4f} %, gas {gas:.3f} %, L1 {distance:.0f} MWh, "
+        f"predicted value {np.mean(said):.2f} %, median widening {widening:.4g}, {cpu:.1f} CPU s",
         flush=True,
     )
 

@@ -81,6 +81,8 @@ def test_ppsm_with_learned_models_can_be_cleared(
 def test_a_model_survives_its_file(
     towns: GameCoordination, secret: Sensitive, learned: Learned, tmp_path: Path
 ) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        learned.save(tmp_path / "missing" / "model.json")
     learned.save(tmp_path / "model.json")
     again = Learned.load(tmp_path / "model.json")
     noisy = LaplaceMechanism(alpha=0.5).simulate(secret, seed=3)

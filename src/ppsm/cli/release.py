@@ -93,7 +93,13 @@ def release(
     secret = read_secret(loaded, demand, gas_stress, name)
     if predictor is PredictorName.LEARNED and demand is None and case not in builtin_cases():
         _refuse_to_learn_from_the_secret(loaded, model)
+    if not time_limit > 0:
+        raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
     directory = writable_directory(out)
+    if model is not None and not model.parent.is_dir():
+        raise InputError(
+            f"cannot write the model '{model}', there is no directory '{model.parent}': create it first."
+        )
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.mechanism import GaucCoordination
     from ppsm.mechanism.files import write_release

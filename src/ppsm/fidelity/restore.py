@@ -47,7 +47,7 @@ from ppsm.status import Status
 # Moves below this share of the typical quantity are rounding of the solvers.
 _UNCHANGED = 1e-8
 _SHARE_OF_GAP = 0.9
-# With this gap the first faithful point ends a search.
+# With this gap (of squares) the first faithful point ends a search, unless it is far away.
 _FEASIBILITY_GAP = 1.0
 # Bands that can be widened have this share of the time to show a faithful point, each wider one that.
 _BARREN_SHARE, _ATTEMPT_SHARE = 0.3, 0.05
@@ -271,7 +271,8 @@ class _Task:
             share = min(left, max(_ATTEMPT_SHARE * self.limits.seconds, 0.2))
             limits = replace(self.limits, gap=_FEASIBILITY_GAP, seconds=share)
             found = self._solved(self._core(factor), limits)
-            if found.witness is not None:
+            # A point much farther than the bound says is no good reason to stop widening.
+            if found.witness is not None and found.outcome.status is Status.PROVEN_OPTIMAL:
                 confirmed.append(found)
                 return found.outcome
             return replace(found.outcome, incumbent=None, status=_without_answer(found.outcome))

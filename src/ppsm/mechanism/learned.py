@@ -115,7 +115,12 @@ class Learned:
             "matrix": matrix.tolist(),
             "offset": offset.tolist(),
         }
-        Path(path).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+        try:
+            Path(path).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"the model {path} cannot be written ({error.strerror}): choose another path."
+            ) from None
 
     @classmethod
     def load(cls, path: str | Path) -> "Learned":
