@@ -102,6 +102,16 @@ def test_a_cell_without_a_cleared_run_is_grey() -> None:
     assert len(distributions(ROWS).axes) == 6
 
 
+def test_heatmaps_show_whose_error_they_say() -> None:
+    cleared = [row for row in ROWS if row["mechanism"] == "laplace" and row["feasible"]]
+    for whose in ("leader", "gas"):
+        panel = next(
+            axes for axes in stress_heatmaps(ROWS, whose).axes if axes.get_title().startswith("laplace")
+        )
+        shown: Any = panel.images[0].get_array()
+        assert shown.compressed()[0] == pytest.approx(abs(cleared[0][f"error_{whose}_percent"]))
+
+
 def test_tables_in_csv_keep_all_digits() -> None:
     text = as_csv(table1(ROWS))
     assert repr((3 + 5 + 3) / 3 * 100 / 100)[:12] in text

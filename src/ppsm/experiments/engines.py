@@ -23,6 +23,7 @@ Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 _ATTEMPTS = 3
 _WATCH_SECONDS = 0.5
+_WORKER_BYTES = 2 * 1024**3
 
 
 class WorkerDied(Exception):  # noqa: N818 - what happened, handed on as a value
@@ -87,8 +88,12 @@ class LocalEngine:
 
 
 def _numbered(function: Callable[[Task], Answer], index: int, task: Task, parent: int) -> tuple[int, Answer]:
+    from joblib.externals.loky import process_executor
+
     # Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A worker grows by what it learns, which loky would take for a leak and replace it.
+    process_executor._MAX_MEMORY_LEAK_SIZE = _WORKER_BYTES
     _end_with(parent)
     return index, function(task)
 

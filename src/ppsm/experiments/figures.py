@@ -26,15 +26,22 @@ def _mechanisms(rows: Sequence[Record]) -> list[str]:
     return sorted({row["mechanism"] for row in rows}, key=lambda name: Variant.named(name).rank)
 
 
-def stress_heatmaps(rows: Sequence[Record]) -> Figure:
-    """Figure 3 of the paper: the leader's error by stress cell, a panel for each mechanism and alpha."""
+# Whose cost a heatmap is about, by the name in the rows.
+_WHOSE = {"leader": "the leader's cost", "gas": "the gas market's cost"}
+
+
+def stress_heatmaps(rows: Sequence[Record], whose: str = "leader") -> Figure:
+    """Figure 3 of the paper: the leader's error by stress cell, a panel for each mechanism and alpha.
+
+    The same of the gas market's error with ``whose="gas"``.
+    """
     # The paper's mechanisms; what they may be given on top is compared in the tables.
     plain = [row for row in rows if row["mechanism"] in MECHANISMS]
     shown = least_eta(plain or rows)
     mechanisms, alphas = _mechanisms(shown), sorted({row["alpha"] for row in shown})
     powers, gases = (sorted({row[f"{kind}_stress"] for row in shown}) for kind in ("power", "gas"))
     groups = {(mechanism, alpha): group for (mechanism, alpha, _), group in grouped(shown).items()}
-    errors = {key: _cell_errors(group, powers, gases) for key, group in groups.items()}
+    errors = {key: _cell_errors(group, powers, gases, whose) for key, group in groups.items()}
     largest = max((np.nanmax(grid) for grid in errors.values() if np.isfinite(grid).any()), default=0.0)
     norm = SymLogNorm(_STRAIGHT_BELOW, vmin=0.0, vmax=max(float(largest), 10 * _STRAIGHT_BELOW))
     figure = new_figure(1.6 + 3.2 * len(alphas), 1.0 + 2.3 * len(mechanisms))
@@ -48,7 +55,7 @@ def stress_heatmaps(rows: Sequence[Record]) -> Figure:
     _label_stress(panels, powers, gases)
     if image is not None:
         bar = figure.colorbar(image, ax=panels, shrink=0.6, pad=0.01)
-        bar.set_label("mean absolute error of the leader's cost, %", fontsize=9)
+        bar.set_label(f"mean absolute error of {_WHOSE[whose]}, %", fontsize=9)
     figure.legend(
         handles=[Patch(color=LIGHT_GREY, label="no run could be cleared")],
         loc="outside lower right", fontsize=8, frameon=False,
@@ -57,14 +64,14 @@ def stress_heatmaps(rows: Sequence[Record]) -> Figure:
 
 
 def _cell_errors(
-    rows: Sequence[Record], powers: Sequence[float], gases: Sequence[float]
+    rows: Sequence[Record], powers: Sequence[float], gases: Sequence[float], whose: str
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Mean absolute errors, power stress x gas stress; NaN where no run could be cleared."""
     grid = np.full((len(powers), len(gases)), np.nan)
     for i, power in enumerate(powers):
         for j, gas in enumerate(gases):
             found = [
-                abs(row["error_leader_percent"])
+                abs(row[f"error_{whose}_percent"])
                 for row in rows
                 if (row["power_stress"], row["gas_stress"]) == (power, gas) and row["feasible"]
             ]

@@ -1,10 +1,12 @@
 """The report of an experiment: a pure function of its rows, in Markdown, CSV, SVG, PNG and one HTML page."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment
+from matplotlib.figure import Figure
 
 from ppsm.experiments.figures import distributions, stress_heatmaps
 from ppsm.experiments.published import CITATION
@@ -23,11 +25,15 @@ from ppsm.experiments.tables import (
 from ppsm.figures.style import save_figure
 from ppsm.mechanism.instance import Record
 
-_FIGURES = {
+_FIGURES: dict[str, tuple[Callable[[Sequence[Record]], Figure], str]] = {
     "figure3": (
         stress_heatmaps,
         "Figure 3: the leader's error by power and gas stress, for each mechanism and alpha; grey where no "
         "run could be cleared.",
+    ),
+    "figure3-gas": (
+        partial(stress_heatmaps, whose="gas"),
+        "The same for the gas market's error.",
     ),
     "distributions": (
         distributions,

@@ -35,6 +35,8 @@ _STEPS = (0.02, 0.1, 0.3, 1.0)
 _LARGEST_STEP_MWH = 400.0
 # So many responses that served are tried first elsewhere.
 _REMEMBERED = 12
+# Each region keeps a relaxation of UC alive.
+_REGIONS = 16
 
 
 class PriceFloors:
@@ -103,6 +105,7 @@ class PriceFloors:
     ) -> BurnRegion | None:
         key = (power_stress, tuple(levels.tolist()), target_usd)
         if key in self._regions:
+            self._regions[key] = self._regions.pop(key)  # the last one used is dropped last
             return self._regions[key]
         program = self.followers.commitment.at(power_stress, self.followers.levels.least_at(levels))
         if program is None:
@@ -114,6 +117,8 @@ class PriceFloors:
         except SolverError:  # an LP that HiGHS cannot settle proves nothing; the bound stays what it was
             return None
         self._regions[key] = region
+        if len(self._regions) > _REGIONS:
+            del self._regions[next(iter(self._regions))]
         return region
 
     def _floors(

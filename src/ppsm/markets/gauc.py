@@ -34,8 +34,10 @@ _UC_SHARE_OF_GAP = 0.1
 _UC_FEASIBILITY = 1e-7
 # Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
 _TARGET_SHARE_OF_GAP = 0.98
-# The less must be refuted the easier: where the gap asked for is out of reach, multiples of it are tried.
+# The less must be refuted the easier: where the gap asked for is out of reach, multiples of it are tried, as
+# long as they would leave less than this part of the gap there is.
 _SLACKS = (1.0, 2.0, 5.0)
+_WORTH_PROVING = 0.8
 _BY_FLOORS = "price floors and unit commitment at their levels"
 _ROUNDS = 8
 
@@ -144,7 +146,9 @@ class _Search:
         for slack in _SLACKS:
             if self._closed() or self.best is None or self.bound_from == _BY_FLOORS:
                 break
-            self._prove_with_floors(self.best, slack * self.gap)
+            left = relative_gap(self.best.power.cost_usd, self.bound)
+            if slack == 1.0 or slack * self.gap < _WORTH_PROVING * left:
+                self._prove_with_floors(self.best, slack * self.gap)
         if not self._closed() and unary_size(self.followers) <= LARGEST_UNARY:
             self._enumerate()
 
