@@ -34,9 +34,7 @@ def line(solver: GasAwareCommitment, gas: float, solution: GaucSolution) -> str:
     )
 
 
-def cells(
-    case: Case, solver: GasAwareCommitment, stresses: list[float], limit: float, gap: float
-) -> None:
+def cells(case: Case, solver: GasAwareCommitment, stresses: list[float], limit: float, gap: float) -> None:
     for power in stresses:
         for gas in case.gas_stress:
             solution = solver.solve(power, case.demand_mwh(gas), time_limit=limit, gap=gap)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ppsm.experiments import Experiment, RowStore
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Record
 
 TOML = """
 case = "medium"

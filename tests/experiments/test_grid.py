@@ -7,7 +7,7 @@ import pytest
 from ppsm import InputError
 from ppsm.experiments import named, read_experiment
 from ppsm.experiments.grid import adjusted
-from ppsm.experiments.variants import Variant
+from ppsm.mechanism.variants import Variant
 from tests.experiments.small import SMALL, TOML
 
 

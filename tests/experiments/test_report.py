@@ -11,7 +11,7 @@ from ppsm.cli import app
 from ppsm.experiments import RowStore, write_report
 from ppsm.experiments.figures import distributions, stress_heatmaps
 from ppsm.experiments.tables import as_csv, as_markdown, cell_tables, status_table, table1, table2
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Record
 
 
 def row(**given: Any) -> Record:

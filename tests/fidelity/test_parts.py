@@ -139,3 +139,20 @@ def test_least_widening_finds_the_threshold(threshold: float) -> None:
     assert threshold <= found.factor <= threshold * 1.0012
     assert found.bound <= threshold
     assert found.factor - found.bound <= 1.2e-3 * found.factor
+
+
+def test_where_nothing_is_refuted_a_few_attempts_are_enough() -> None:
+    point = Incumbent(0.0, np.zeros(1), np.zeros(1), np.zeros(0, dtype=np.int64))
+    tried: list[float] = []
+
+    def attempt(factor: float) -> SearchOutcome:
+        tried.append(factor)
+        if factor >= 9.0:
+            return SearchOutcome(Status.PROVEN_OPTIMAL, point, 0.0, 1)
+        return SearchOutcome(Status.NO_INCUMBENT, None, -np.inf, 1)
+
+    found = least_widening(1.0, attempt)
+    assert 9.0 <= found.factor <= 9.0 / 0.8
+    assert found.bound == 1.0
+    assert found.outcome is not None
+    assert len(tried) <= 8

@@ -108,6 +108,8 @@ def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
         (["--gas-stress", "0", "--alpha", "-1"], "alpha is -1"),
         (["--gas-stress", "0", "--out", "file/below"], "cannot write to 'file/below'"),
         (["--gas-stress", "0", "--ledger", "none.db"], "none.db"),
+        (["--gas-stress", "0", "--time-limit", "-1"], "the time limit is -1 s"),
+        (["--gas-stress", "0", "--predictor", "learned", "--model", "file/m.json"], "cannot write the model"),
         (["--gas-stress", "0", "--mechanism", "laplace", "--prior", "prior.csv"], "leave it out"),
     ],
 )

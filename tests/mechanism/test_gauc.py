@@ -1,6 +1,9 @@
 """The mechanism over gas-aware unit commitment, on the two-node case."""
 
 import math
+import signal
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +11,9 @@ import pytest
 from ppsm import InputError, Sensitive, load_case
 from ppsm.cases import Case
 from ppsm.cases.stress import check_stress
+from ppsm.markets.gauc import GaucSolution
 from ppsm.mechanism import PPSM, GaucCoordination, Laplace, ModelBased, PPSM_p, PublicOutcome
+from ppsm.mechanism.gauc import case_days
 from ppsm.mechanism.owner_side import cost_errors
 from ppsm.privacy import simulated_publication
 
@@ -67,6 +72,33 @@ def test_decisions_do_not_depend_on_what_was_cleared_before(case: Case, game: Ga
     solved = busy.decisions_solved
     busy.decide(demand, prices)
     assert busy.decisions_solved == solved
+
+
+def test_ctrl_c_during_a_clearing_is_raised(
+    case: Case, game: GaucCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve = game.solver.solve
+
+    def interrupted(*given: Any, **named: Any) -> GaucSolution:
+        with suppress(KeyboardInterrupt):  # the solver keeps its incumbent and returns
+            signal.raise_signal(signal.SIGINT)
+        return solve(*given, **named)
+
+    monkeypatch.setattr(game.solver, "solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        game.clear(case.demand_mwh(GAS_STRESS))
+
+
+def test_a_public_past_needs_no_proof_and_no_other_solver(case: Case) -> None:
+    days = case_days(case, case.power_stress[0], days=20, seed=5)
+    again = case_days(case, case.power_stress[0], days=20, seed=5)
+    one, two = (each.released(alpha=10.0) for each in (days, again))
+    assert np.array_equal(one.features, two.features)
+    assert one.targets == pytest.approx(two.targets)
+    # days are spread over the whole range of gas stress, here 0 to 1
+    drawn = one.features.ravel() / case.demand_mwh(0.0)
+    assert drawn.min() < 1.3
+    assert drawn.max() > 1.5
 
 
 def test_separate_games_share_no_solver(game: GaucCoordination) -> None:

@@ -3,10 +3,12 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ppsm import InputError, load_case
 from ppsm.mechanism.instance import Instance, Workspace, run_instance, seed_of, simulate_instance
+from ppsm.mechanism.variants import Variant, VariantRunner
 
 BASE = Instance(power_stress=0.0, gas_stress=0.0, alpha=300.0, mechanism="ppsm", repetition=0)
 
@@ -39,6 +41,41 @@ def test_records_of_all_mechanisms_have_the_same_columns(workspace: Workspace) -
     # same noise for all three
     assert records[0]["l1_noisy"] == records[1]["l1_noisy"] == records[2]["l1_noisy"]
     assert records[0]["l1_released"] == records[0]["l1_noisy"]
+
+
+def test_predictions_are_measured_against_the_original(workspace: Workspace) -> None:
+    published = run_instance(workspace, BASE)
+    assert published["error_predicted_value_percent"] == 0.0
+    assert published["error_predicted_prices_percent"] == 0.0
+    assert published["cross_validated_value_percent"] is None
+    assert (
+        run_instance(workspace, replace(BASE, mechanism="laplace"))["error_predicted_value_percent"] is None
+    )
+    runner = VariantRunner(workspace)
+    learned = runner.run(replace(BASE, mechanism="ppsm+learned"))
+    assert list(learned) == list(published)
+    assert learned["feasible"]
+    assert learned["l1_noisy"] == published["l1_noisy"]
+    assert learned["cross_validated_value_percent"] > 0.0
+    assert learned["cross_validated_prices_percent"] > 0.0
+    release = simulate_instance(workspace, BASE, runner._predictor(Variant.named("ppsm+learned"), BASE))
+    assert release.prediction is not None
+    original = workspace.original(0.0, 0.0)
+    assert original.prices is not None
+    value = original.values["gas"]
+    expected = 100.0 * (release.prediction.value - value) / value
+    assert learned["error_predicted_value_percent"] == pytest.approx(expected)
+    off = np.abs(release.prediction.prices - original.prices).sum() / original.prices.sum()
+    assert learned["error_predicted_prices_percent"] == pytest.approx(100.0 * off)
+
+
+def test_what_is_learned_does_not_depend_on_what_was_cleared(workspace: Workspace) -> None:
+    inst = replace(BASE, mechanism="ppsm+learned")
+    fresh = Workspace(load_case("two_node"), gap=1e-4, clear_seconds=10.0)
+    busy = VariantRunner(workspace).run(inst)
+    alone = VariantRunner(fresh).run(inst)
+    for name in ("cross_validated_value_percent", "error_predicted_value_percent"):
+        assert busy[name] == pytest.approx(alone[name], rel=1e-9)
 
 
 def test_bands_share_the_noise_and_alphas_share_the_prices(workspace: Workspace) -> None:

@@ -9,7 +9,15 @@ import pytest
 
 from ppsm import InputError, SecretExposureError, Sensitive
 from ppsm.errors import FileFormatError
-from ppsm.mechanism import PPSM, GameCoordination, History, Learned, PublicOutcome, simulate_history
+from ppsm.mechanism import (
+    PPSM,
+    GameCoordination,
+    History,
+    Learned,
+    PublicOutcome,
+    invent_days,
+    simulate_history,
+)
 from ppsm.privacy import LaplaceMechanism, simulated_publication
 
 from .conftest import DATASET, TRUTH
@@ -31,6 +39,16 @@ def test_a_history_can_be_simulated_again(towns: GameCoordination, history: Hist
     assert np.array_equal(again.targets, history.targets)
     assert history.features.shape == (40, 2)
     assert history.targets.shape == (40, 4)
+
+
+def test_the_same_days_serve_every_alpha(towns: GameCoordination, history: History) -> None:
+    days = invent_days(towns, [48.0, 58.0], days=40, stress=(0.0, 0.1), spread=0.02, seed=7)
+    quiet, loud = days.released(alpha=0.5), days.released(alpha=50.0)
+    assert np.array_equal(quiet.features, history.features)
+    assert np.array_equal(quiet.targets, loud.targets)
+    values = quiet.targets[:, 0]
+    sizes = [float(np.abs(each.features.sum(axis=1) - values).mean()) for each in (quiet, loud)]
+    assert sizes[1] > 10.0 * sizes[0]
 
 
 def test_errors_are_those_of_days_left_out(learned: Learned) -> None:
@@ -63,6 +81,8 @@ def test_ppsm_with_learned_models_can_be_cleared(
 def test_a_model_survives_its_file(
     towns: GameCoordination, secret: Sensitive, learned: Learned, tmp_path: Path
 ) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        learned.save(tmp_path / "missing" / "model.json")
     learned.save(tmp_path / "model.json")
     again = Learned.load(tmp_path / "model.json")
     noisy = LaplaceMechanism(alpha=0.5).simulate(secret, seed=3)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -13,9 +14,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 from typer.testing import CliRunner
 
 from ppsm import InputError, Ledger, PrivacyError, load_case
+from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
 from ppsm.mechanism import Dossier
 from ppsm.mechanism.tradeoff import read_records
@@ -120,12 +123,21 @@ def test_a_public_comparison_is_shared_as_a_whole(shared: Path) -> None:
     assert "Three mechanisms side by side" in text
     assert printed.count("PPSM_p") >= 2
     records = read_records(out / "records.jsonl")
-    assert len(records) == 12
+    assert len(records) == 14
     for record in records:
         if record["mechanism"] != "laplace":
             assert record["feasible"]
     rows = (out / "compare.csv").read_text().splitlines()
-    assert len(rows) == 7
+    assert len(rows) == 8
+    learned = next(row for row in rows if row.startswith("ppsm+learned,1000"))
+    assert learned.split(",")[3] == "100.0"
+    assert "PPSM learned" in printed
+    assert '<tr class="ppsm learned">' in text
+    assert "In the row &ldquo;PPSM learned&rdquo; nothing is published" in text
+    said = next(record for record in records if record["mechanism"] == "ppsm+learned")
+    sentence = f"off by {said['cross_validated_value_percent']:.3f} % (the gas market's cost)"
+    assert sentence in " ".join(printed.split())
+    assert str(escape(sentence)) in text
     laplace = next(row for row in rows if row.startswith("laplace,1000"))
     assert f"{float(laplace.split(',')[4]):,.0f}" in text
     assert "With plain Laplace noise the markets could be cleared in" in " ".join(printed.split())
@@ -149,7 +161,7 @@ def test_the_owners_report_is_for_one_reader(shared: Path, private: Path) -> Non
 def test_nothing_shared_holds_the_secret(private: Path) -> None:
     out = private / "out"
     records = read_records(out / "owner" / "records.jsonl")
-    assert len(records) == 3
+    assert sorted(record["mechanism"] for record in records) == ["laplace", "ppsm", "ppsm+learned", "ppsm-p"]
     assert stat.S_IMODE((out / "owner" / "records.jsonl").stat().st_mode) == 0o600
     # the secret, and what only a comparison with it can tell
     hidden = forms_of(SECRET, 4)
@@ -157,6 +169,8 @@ def test_nothing_shared_holds_the_secret(private: Path) -> None:
         for name in ("l1_noisy", "l1_released", "l2_released"):
             hidden |= forms_of(record[name], 6)
         hidden.add(record["case"].split("/")[1])
+        for name in ("error_predicted_value_percent", "error_predicted_prices_percent"):
+            hidden |= forms_of(record[name], 6) if record[name] else set()
     shared = [file for file in out.rglob("*") if file.is_file() and out / "owner" not in file.parents]
     assert {file.name for file in shared} == {"report.html", "dossier.json", "released.csv", "ledger.db"}
     for file in shared:
@@ -174,6 +188,7 @@ def test_a_private_report_shows_a_private_release(private: Path) -> None:
     assert "<strong>Private.</strong>" in text
     assert "seeded" not in text
     assert "Three mechanisms side by side" not in text
+    assert "learned" not in text
     assert "known to the owner alone" in text
     dossier = Dossier.from_json((out / "dossier.json").read_text())
     assert dossier.private
@@ -206,6 +221,18 @@ def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> No
         assert len(refused.stderr.splitlines()) == 1
 
 
+def test_nothing_is_learned_from_a_demand_that_is_the_secret_itself(tmp_path: Path) -> None:
+    shutil.copytree(builtin_directory("two_node"), tmp_path / "mine")
+    given = ["--case", "mine", "--power-stress", "0", "--gas-stress", "0", "--out", "out"]
+    done = ppsm("compare", *given, *QUICK, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [row["mechanism"] for row in json.loads(done.stdout)["rows"]] == ["laplace", "ppsm-p", "ppsm"]
+    refused = ppsm("release", *given, "--alpha", "300", "--predictor", "learned", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "is the secret itself" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
 def test_figures_measured_against_a_secret_are_refused(private: Path) -> None:
     dossier = Dossier.from_json((private / "out" / "dossier.json").read_text())
     setting = Setting(case=load_case("two_node"), power_stress=0.0, gas_stress=None, eta_p=0.001, eta_d=0.001)
@@ -227,11 +254,11 @@ def test_a_comparison_can_be_stopped_and_continued(tmp_path: Path) -> None:
     assert started.returncode == 130, errors
     assert "run the same command again to go on" in errors
     kept = read_records(file)
-    assert 4 <= len(kept) < 240
+    assert 4 <= len(kept) < 280
     text = (tmp_path / "out" / "report.html").read_text()
     check_page(text)
-    assert f"It is incomplete: {len(kept)} of 240 runs are done." in text
-    options[3] = str(len(kept) // 6 + 1)
+    assert f"It is incomplete: {len(kept)} of 280 runs are done." in text
+    options[3] = str(len(kept) // 7 + 1)
     done = ppsm(*CELL, "--gas-stress", "0", *options, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert read_records(file)[: len(kept)] == kept

@@ -91,3 +91,29 @@ def test_what_is_not_proven_and_not_complete_is_said() -> None:
     assert "In 1 of the other runs no answer was found in the time limit and none was proven" in text
     assert "It is incomplete: 2 of 9 runs are done." in text
     assert "no answer was found" not in text_of(record("laplace", leader=None), record("ppsm"))
+
+
+def learned(draw: int = 0, *, leader: float | None = 0.0, **fields: Any) -> dict[str, Any]:
+    claimed = {
+        "history_days": 365.0,
+        "cross_validated_value_percent": 2.5,
+        "cross_validated_prices_percent": 4.0,
+    }
+    return record("ppsm+learned", draw, leader=leader, **{"widening": 1.0, **claimed, **fields})
+
+
+def test_what_learned_predictions_cost_is_compared_on_the_same_draws() -> None:
+    runs = [record("laplace"), record("ppsm"), record("ppsm", 1, l1_released=9000.0)]
+    text = text_of(*runs, learned(leader=0.3, error_gas_percent=-1.5, l1_released=3500.0, widening=12.34))
+    assert "off by 2.500 % (the gas market's cost) and 4.000 % (prices)" in text
+    assert "At alpha 100 MWh the markets could then be cleared in 1 of 1 draws, with bands up to 12.3" in text
+    assert "the gas market's cost was off by 1.500 % instead of 0.100 %" in text
+    assert "the power operator's by 0.300 % instead of 0 % (largest MIP gap 0.050 %)" in text
+    assert "3,500 instead of 3,000 MWh from the true demand" in text
+
+
+def test_learned_predictions_that_fail_are_said_to() -> None:
+    text = text_of(record("laplace"), record("ppsm"), learned(leader=None))
+    assert "could then be cleared in 0 of 1 draws." in text
+    assert "instead of" not in text
+    assert "learn from" not in text_of(record("laplace"), record("ppsm"))

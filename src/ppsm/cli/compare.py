@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +30,7 @@ from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
-    from ppsm.mechanism.tradeoff import Record
+    from ppsm.mechanism.instance import Record
     from ppsm.report import Comparison, ExampleRelease
     from ppsm.report.run import Job
 
@@ -58,6 +59,8 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print table and conclusion as JSON.")] = False,
 ) -> None:
     """Compare Laplace, PPSM_p and PPSM on one stress cell, and write a report to share and one for the owner.
+
+    At the middle alpha PPSM also runs with predictions learned from an invented past.
 
     On a built-in case the demand is public and everything is shared. Any other demand is a secret: the
     comparison stays in DIR/owner, and DIR/report.html shows one private release of PPSM at the middle alpha,
@@ -167,8 +170,9 @@ def _print(job: "Job", comparison: "Comparison", *, as_json: bool) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for place, heading in enumerate(HEADINGS.values()):
         table.add_column(heading, justify="left" if place < 2 else "right")
-    for row in comparison.rows:
-        table.add_row(*table_cells(row), end_section=row.mechanism == "ppsm")
+    rows = comparison.rows
+    for row, after in zip_longest(rows, rows[1:]):
+        table.add_row(*table_cells(row), end_section=after is None or after.alpha_mwh != row.alpha_mwh)
     console.print(table)
     for sentence in comparison.sentences:
         console.print(f"- {sentence}", highlight=False)

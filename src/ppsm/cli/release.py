@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ppsm.cases import Case, load_case
+from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import app, interruptible
 from ppsm.cli.output import writable_directory
@@ -90,7 +91,15 @@ def release(
     widths = fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d")
     name = dataset or f"gas-demand/{loaded.name}"
     secret = read_secret(loaded, demand, gas_stress, name)
+    if predictor is PredictorName.LEARNED and demand is None and case not in builtin_cases():
+        _refuse_to_learn_from_the_secret(loaded, model)
+    if not time_limit > 0:
+        raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
     directory = writable_directory(out)
+    if model is not None and not model.parent.is_dir():
+        raise InputError(
+            f"cannot write the model '{model}', there is no directory '{model.parent}': create it first."
+        )
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.mechanism import GaucCoordination
     from ppsm.mechanism.files import write_release
@@ -116,6 +125,15 @@ def release(
         outcome = game.clear(released.released.values)
         write_release(directory, loaded, released.dossier.with_evaluation(outcome))
     _report(directory, released, outcome, secret, as_json=as_json)
+
+
+def _refuse_to_learn_from_the_secret(case: Case, model: Path | None) -> None:
+    """A past is invented around the demand of the case, which must then be public."""
+    if model is None or not model.exists():
+        raise InputError(
+            f"the demand of the case '{case.name}' is the secret itself, so no public past can be invented "
+            "around it: give the secret with --demand, or a model that was trained elsewhere with --model."
+        )
 
 
 def _mechanism(
@@ -168,19 +186,13 @@ def _published(run: _Run) -> "Predictor":
 
 
 def _learned(run: _Run) -> "Predictor":
-    from ppsm.mechanism import Learned, simulate_history
+    from ppsm.mechanism import Learned
+    from ppsm.mechanism.gauc import case_days
 
     if run.model is not None and run.model.exists():
         return Learned.load(run.model)
-    case = run.game.case
-    history = simulate_history(
-        run.game,
-        case.demand_mwh(0.0),
-        alpha=run.mechanism.alpha,
-        epsilon=run.mechanism.epsilon,
-        stress=(min(case.gas_stress), max(case.gas_stress)),
-    )
-    learned = Learned.train(history)
+    days = case_days(run.game.case, run.game.power_stress)
+    learned = Learned.train(days.released(alpha=run.mechanism.alpha, epsilon=run.mechanism.epsilon))
     if run.model is not None:
         learned.save(run.model)
     return learned
@@ -210,6 +222,7 @@ def _summary(directory: Path, release: "Release", outcome: "Outcome") -> dict[st
         "private": release.released.private,
         "statement": release.dossier.statement,
         "mechanism": release.dossier.mechanism["name"],
+        "predictor": release.dossier.predictor,
         "widening": None if fidelity is None else fidelity.widening,
         "fidelity_status": None if fidelity is None else fidelity.status.value,
         "theory": release.dossier.theory,
@@ -223,6 +236,16 @@ def _summary(directory: Path, release: "Release", outcome: "Outcome") -> dict[st
     }
 
 
+def _prediction_words(predictor: dict[str, Any]) -> str:
+    errors = predictor.get("cross_validation")
+    if errors is None:
+        return str(predictor["name"])
+    return (
+        f"{predictor['name']} from {errors['days']:.0f} days; on days left out the value is off by "
+        f"{errors['value_error_percent']:.2f} %, prices by {errors['price_error_percent']:.2f} %"
+    )
+
+
 def _report(
     directory: Path, release: "Release", outcome: "Outcome", secret: Sensitive, *, as_json: bool
 ) -> None:
@@ -234,8 +257,11 @@ def _report(
 
     console = Console()
     table = Table(title=f"Release by {summary['mechanism']}", show_header=False)
-    for name in ("released", "dossier", "private", "widening", "status"):
+    for name in ("released", "dossier", "private", "status"):
         table.add_row(name, str(summary[name]))
+    if release.fidelity is not None:
+        table.add_row("predictions", _prediction_words(release.dossier.predictor or {}))
+        table.add_row("bands widened by the factor", f"{release.fidelity.widening:.4g}")
     for name in ("objective_uc", "objective_em", "objective_gm", "gap"):
         if summary[name] is not None:
             table.add_row(name, f"{summary[name]:,.6g}" if name == "gap" else f"{summary[name]:,.0f} $")

@@ -19,7 +19,8 @@ from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
-    from ppsm.mechanism.tradeoff import Record, TradeoffRow
+    from ppsm.mechanism.instance import Record
+    from ppsm.mechanism.tradeoff import TradeoffRow
 
 
 @app.command()

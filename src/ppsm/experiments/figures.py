@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch, Rectangle
 
-from ppsm.experiments.tables import MECHANISM_ORDER, grouped, least_eta, mechanism_rank
+from ppsm.experiments.tables import grouped, least_eta
 from ppsm.figures.style import BLUE, GREEN, LIGHT_GREY, ORANGE, PURPLE, SKY, VERMILION, new_figure
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Record
+from ppsm.mechanism.mechanisms import MECHANISMS
+from ppsm.mechanism.variants import Variant
 
 _COLOURS = (VERMILION, ORANGE, BLUE, GREEN, PURPLE, SKY)
 # Errors below a thousandth of a per cent are drawn on a straight scale down to zero.
@@ -21,7 +23,7 @@ _STRAIGHT_BELOW = 1e-3
 
 
 def _mechanisms(rows: Sequence[Record]) -> list[str]:
-    return sorted({row["mechanism"] for row in rows}, key=mechanism_rank)
+    return sorted({row["mechanism"] for row in rows}, key=lambda name: Variant.named(name).rank)
 
 
 # Whose cost a heatmap is about, by the name in the rows.
@@ -34,7 +36,7 @@ def stress_heatmaps(rows: Sequence[Record], whose: str = "leader") -> Figure:
     The same of the gas market's error with ``whose="gas"``.
     """
     # The paper's mechanisms; what they may be given on top is compared in the tables.
-    plain = [row for row in rows if row["mechanism"] in MECHANISM_ORDER]
+    plain = [row for row in rows if row["mechanism"] in MECHANISMS]
     shown = least_eta(plain or rows)
     mechanisms, alphas = _mechanisms(shown), sorted({row["alpha"] for row in shown})
     powers, gases = (sorted({row[f"{kind}_stress"] for row in shown}) for kind in ("power", "gas"))

@@ -23,8 +23,8 @@ from typing import Any
 from ppsm.cases import Case, load_case
 from ppsm.cases.stress import check_stress
 from ppsm.errors import FileFormatError, InputError
-from ppsm.experiments.variants import Variant
 from ppsm.mechanism.instance import Instance
+from ppsm.mechanism.variants import Variant
 
 Cell = tuple[float, float]
 
@@ -33,7 +33,7 @@ Cell = tuple[float, float]
 class Experiment:
     """A grid and the limits that its instances are solved with.
 
-    ``mechanisms`` are names of :mod:`ppsm.experiments.variants`; ``etas`` are used for both bands. ``gap``
+    ``mechanisms`` are names of :mod:`ppsm.mechanism.variants`; ``etas`` are used for both bands. ``gap``
     and ``clear_seconds`` are for clearing the game with a release, ``original_seconds`` for clearing it with
     the true demand, once per cell, and ``fidelity_seconds`` for step 3b.
     """

@@ -23,7 +23,7 @@ from ppsm.experiments.tables import (
     time_table,
 )
 from ppsm.figures.style import save_figure
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Record
 
 _FIGURES: dict[str, tuple[Callable[[Sequence[Record]], Figure], str]] = {
     "figure3": (

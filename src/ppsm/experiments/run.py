@@ -23,8 +23,7 @@ from ppsm.experiments.worker import (
     solve_originals,
 )
 from ppsm.mechanism.coordination import Outcome
-from ppsm.mechanism.instance import Instance, record_key
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Instance, Record, record_key
 
 CACHE = "commitments"
 

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 from ppsm.errors import FileFormatError, InputError
 from ppsm.experiments.grid import Cell
 from ppsm.mechanism.coordination import Outcome
-from ppsm.mechanism.instance import record_key
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Record, record_key
 from ppsm.status import Status
 
 # Status of an instance that raised an error or whose worker died; the row has the reason.

@@ -8,10 +8,10 @@ import numpy as np
 
 from ppsm.experiments.published import PublishedRow, published_row
 from ppsm.experiments.store import FAILED
-from ppsm.experiments.variants import Variant
-from ppsm.mechanism.tradeoff import Record, TradeoffRow, row_of
+from ppsm.mechanism.instance import Record
+from ppsm.mechanism.tradeoff import TradeoffRow, row_of
+from ppsm.mechanism.variants import Variant
 
-MECHANISM_ORDER = ("laplace", "ppsm-p", "ppsm")
 # Smaller figures are rounding errors of the solvers; files keep them.
 _ZERO = 1e-9
 STATUSES = ("optimal", "incumbent", "infeasible", "no_incumbent", FAILED)
@@ -27,18 +27,13 @@ class Table:
     lines: tuple[tuple[str | float | int | None, ...], ...]
 
 
-def mechanism_rank(name: str) -> tuple[int, str]:
-    """The paper's order, variants after their mechanism."""
-    return MECHANISM_ORDER.index(Variant.named(name).mechanism), name
-
-
 def grouped(rows: Iterable[Record]) -> dict[tuple[str, float, float | None], list[Record]]:
     """Rows by mechanism, alpha and eta, in that order; Laplace has no eta."""
     groups: dict[tuple[str, float, float | None], list[Record]] = {}
     for row in rows:
         eta = row["eta_p"] if Variant.named(row["mechanism"]).has_bands else None
         groups.setdefault((row["mechanism"], row["alpha"], eta), []).append(row)
-    order = sorted(groups, key=lambda key: (mechanism_rank(key[0]), key[1], key[2] or 0.0))
+    order = sorted(groups, key=lambda key: (Variant.named(key[0]).rank, key[1], key[2] or 0.0))
     return {key: groups[key] for key in order}
 
 

@@ -16,11 +16,10 @@ from ppsm.cases import load_case
 from ppsm.errors import PpsmError
 from ppsm.experiments.grid import Cell, Experiment
 from ppsm.experiments.store import FAILED
-from ppsm.experiments.variants import VariantRunner
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.gauc import outcome_of
-from ppsm.mechanism.instance import Instance, Workspace, noise_seed
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Instance, Record, Workspace, noise_seed
+from ppsm.mechanism.variants import VariantRunner
 from ppsm.solvers.highs import HIGHS
 from ppsm.solvers.qp import CLARABEL, PIQP
 

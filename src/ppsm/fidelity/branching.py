@@ -34,11 +34,12 @@ NONE: IntArray = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """When a search may stop: relative gap, nodes, wall-clock seconds."""
+    """When a search may stop: relative gap, nodes, wall-clock seconds; fewer if nothing faithful is found."""
 
     gap: float = 1e-4
     nodes: int = 100_000
     seconds: float = 60.0
+    barren_seconds: float = INFINITY
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,9 @@ class Search:
 
     def run(self) -> SearchOutcome:
         """Search until the gap closes or a limit is hit."""
-        self.stop = time.perf_counter() + self.limits.seconds
+        started = time.perf_counter()
+        self.stop = started + self.limits.seconds
+        barren = started + min(self.limits.seconds, self.limits.barren_seconds)
         self.start = self.relaxation.solve(NONE)
         if self.start is None and self.relaxation.failures == 0:
             return self._outcome(INFINITY)
@@ -116,7 +119,8 @@ class Search:
         while self.heap:
             bound = self.heap[0].bound
             proven = max(bound, self.floor) >= self.cutoff()
-            if proven or self.nodes >= self.limits.nodes or time.perf_counter() > self.stop:
+            stop = barren if self.incumbent is None else self.stop
+            if proven or self.nodes >= self.limits.nodes or time.perf_counter() > stop:
                 return self._outcome(bound)
             self.nodes += 1
             self.expand(heapq.heappop(self.heap))

@@ -20,7 +20,11 @@ from ppsm.solvers.highs import solve_lp
 from ppsm.status import Status
 
 TOLERANCE = 1e-3
+# Where attempts end without a verdict the least factor cannot be proven; this close is then enough.
+_UNPROVEN_TOLERANCE = 0.2
 _ATTEMPTS = 120
+# How much longer the next step is, after a factor that is refuted and after one without a verdict.
+_STRIDE, _LEAP = 3.0, 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +113,7 @@ def least_widening(floor: float, attempt: Callable[[float], SearchOutcome | None
 
     ``attempt`` searches for any faithful point with the bands widened by a factor; None means that time is
     up. An attempt that a limit stopped refutes nothing: the factor found is then still feasible, but
-    ``bound`` stays low.
+    ``bound`` stays low, and neither is worth many attempts.
     """
     low, refuted, step = floor, floor, max(10.0 * TOLERANCE, 0.01 * floor)
     high, found = floor * (1.0 + 0.1 * TOLERANCE), None
@@ -121,9 +125,14 @@ def least_widening(floor: float, attempt: Callable[[float], SearchOutcome | None
             found = outcome
             break
         low = high
-        refuted = high if outcome.status is Status.INFEASIBLE else refuted
-        high, step = high + step, 3.0 * step
-    while found is not None and high - low > TOLERANCE * high and low > floor:
+        is_refuted = outcome.status is Status.INFEASIBLE
+        refuted = high if is_refuted else refuted
+        step *= _STRIDE if is_refuted else _LEAP
+        high += step
+    while found is not None and low > floor:
+        tolerance = TOLERANCE if low == refuted else _UNPROVEN_TOLERANCE
+        if high - low <= tolerance * high:
+            break
         middle = float(np.sqrt(low * high))
         outcome = attempt(middle)
         if outcome is None:

@@ -47,8 +47,10 @@ from ppsm.status import Status
 # Moves below this share of the typical quantity are rounding of the solvers.
 _UNCHANGED = 1e-8
 _SHARE_OF_GAP = 0.9
-# With this gap the first faithful point ends a search.
+# With this gap (of squares) the first faithful point ends a search, unless it is far away.
 _FEASIBILITY_GAP = 1.0
+# Bands that can be widened have this share of the time to show a faithful point, each wider one that.
+_BARREN_SHARE, _ATTEMPT_SHARE = 0.3, 0.05
 
 
 def restore(
@@ -234,7 +236,8 @@ class _Task:
     def run(self, started: float, *, elastic: bool) -> FidelityResult:
         """Solve, widen the bands if they are empty, certify."""
         core = self._core(1.0)
-        found = self._solved(core, self.limits)
+        barren = _BARREN_SHARE * self.limits.seconds if elastic else INFINITY
+        found = self._solved(core, replace(self.limits, barren_seconds=barren))
         factor = bound = 1.0
         if found.witness is None:
             if found.outcome.status is Status.INFEASIBLE:
@@ -265,10 +268,11 @@ class _Task:
             left = stop - time.perf_counter()
             if left <= 0.0:
                 return None
-            share = min(left, max(0.1 * self.limits.seconds, 0.2))
+            share = min(left, max(_ATTEMPT_SHARE * self.limits.seconds, 0.2))
             limits = replace(self.limits, gap=_FEASIBILITY_GAP, seconds=share)
             found = self._solved(self._core(factor), limits)
-            if found.witness is not None:
+            # A point much farther than the bound says is no good reason to stop widening.
+            if found.witness is not None and found.outcome.status is Status.PROVEN_OPTIMAL:
                 confirmed.append(found)
                 return found.outcome
             return replace(found.outcome, incumbent=None, status=_without_answer(found.outcome))

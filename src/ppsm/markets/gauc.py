@@ -91,12 +91,16 @@ class GasAwareCommitment:
         gap: float = 5e-4,
         time_limit: float = math.inf,
         progress: Progress | None = None,
+        proof: bool = True,
     ) -> GaucSolution:
-        """Solve the game at a power stress and a demand vector; best so far at the limit or on Ctrl-C."""
+        """Solve the game at a power stress and a demand vector; best so far at the limit or on Ctrl-C.
+
+        Without ``proof`` a valid answer is enough, whatever its gap.
+        """
         demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
         search = _Search(self, float(power_stress), demand, gap, time_limit, progress)
         try:
-            search.run()
+            search.run(proof=proof)
         except KeyboardInterrupt:
             search.finished = False
         return search.solution()
@@ -128,8 +132,8 @@ class _Search:
         """Seconds until the limit."""
         return self.deadline - time.perf_counter()
 
-    def run(self) -> None:
-        """Incumbent first, then bounds from cheap to dear, until they meet."""
+    def run(self, *, proof: bool) -> None:
+        """Incumbent first, then bounds from cheap to dear, until they meet or nobody asks for a proof."""
         base = self._unit_commitment(np.zeros(self.followers.levels.count, dtype=np.int64))
         if base is None:
             return
@@ -137,6 +141,8 @@ class _Search:
         self._try_remembered()
         if not self._closed():
             self._price_loop(base)
+        if self.best is not None and not proof:
+            return
         for slack in _SLACKS:
             if self._closed() or self.best is None or self.bound_from == _BY_FLOORS:
                 break

@@ -12,6 +12,7 @@ from ppsm.fidelity.problem import PublicBounds
 from ppsm.game.follower import Follower
 from ppsm.mechanism.coordination import Decision, Outcome
 from ppsm.mechanism.fixed_prices import decide_at_prices
+from ppsm.mechanism.interrupts import watched
 from ppsm.privacy.publication import MarketFigures
 from ppsm.stackelberg import StackelbergGame
 from ppsm.status import Status
@@ -109,10 +110,12 @@ class GameCoordination:
         return replace(self._follower, program=self._program.follower.shifted(np.asarray(shift)))
 
     def clear(self, demand: FloatArray) -> Outcome:
-        """Solve the game exactly at a demand."""
+        """Solve the game exactly at a demand; Ctrl-C is raised, since an answer cut short is no outcome."""
         vector = self._checked(demand)
         shifted = self._program.follower.shifted(np.asarray(self._follower.parameter_map @ vector))
-        found = solve_bilevel(replace(self._program, follower=shifted), time_limit=self.time_limit)
+        with watched() as watch:
+            found = solve_bilevel(replace(self._program, follower=shifted), time_limit=self.time_limit)
+            watch.check()
         if not found.status.has_answer or found.follower_objective is None:
             return Outcome(found.status, None, found.leader_bound, None, {}, None, 1, found.explanation)
         prices = self._follower.sign * found.prices + 0.0

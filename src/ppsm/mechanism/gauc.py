@@ -20,6 +20,8 @@ from ppsm.markets.evaluate import PowerAnswer
 from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
 from ppsm.mechanism.coordination import Decision, Outcome
 from ppsm.mechanism.game import published
+from ppsm.mechanism.history import InventedDays, invent_days
+from ppsm.mechanism.interrupts import watched
 from ppsm.privacy.publication import MarketFigures
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
@@ -30,6 +32,11 @@ GAS, ELECTRICITY = "gas", "electricity"
 _DECISION_GAP = 0.01
 _DECISION_SECONDS = 60.0
 _FEASIBILITY = 1e-7
+# Of an invented day the outcome counts, not its proof.
+_DAY_GAP = 0.01
+_DAY_SECONDS = 60.0
+# A year, at 3 ms a day once the first one is cleared.
+_HISTORY_DAYS = 365
 
 
 class GaucCoordination:
@@ -43,6 +50,8 @@ class GaucCoordination:
         The solver that clears the game; pass one to share what it remembers between several coordinations.
     gap, time_limit
         For clearing: the relative gap that counts as proven, and seconds.
+    proof
+        Whether a clearing is to be proven; without it any valid commitment will do.
     """
 
     def __init__(
@@ -53,10 +62,11 @@ class GaucCoordination:
         *,
         gap: float = 5e-4,
         time_limit: float = math.inf,
+        proof: bool = True,
     ) -> None:
         self.case, self.power_stress = case, float(power_stress)
         self.solver = GasAwareCommitment(case) if solver is None else solver
-        self.gap, self.time_limit = gap, time_limit
+        self.gap, self.time_limit, self.proof = gap, time_limit, proof
         self.followers = self.solver.followers
         self._decided: dict[tuple[int, ...], PowerAnswer | None] = {}
         self.decisions_solved = 0
@@ -140,8 +150,12 @@ class GaucCoordination:
         return self.followers.gas.market.follower(nothing, decision.felt)
 
     def clear(self, demand: FloatArray) -> Outcome:
-        """Solve GAUC at a demand."""
-        solution = self.solver.solve(self.power_stress, demand, gap=self.gap, time_limit=self.time_limit)
+        """Solve GAUC at a demand; Ctrl-C is raised, since an answer cut short is no outcome."""
+        with watched() as watch:
+            solution = self.solver.solve(
+                self.power_stress, demand, gap=self.gap, time_limit=self.time_limit, proof=self.proof
+            )
+            watch.check()
         return outcome_of(solution)
 
     def figures(self, demand: FloatArray) -> MarketFigures:
@@ -174,7 +188,19 @@ class GaucCoordination:
             GasAwareCommitment(self.case),
             gap=self.gap,
             time_limit=self.time_limit,
+            proof=self.proof,
         )
+
+
+def case_days(case: Case, power_stress: float, *, days: int = _HISTORY_DAYS, seed: int = 0) -> InventedDays:
+    """A public past of a case: days around its own demand, over its whole range of gas stress.
+
+    A solver of its own clears them, so that the past depends on public data and the seed alone, never on a
+    commitment that was found with the true demand.
+    """
+    game = GaucCoordination(case, power_stress, gap=_DAY_GAP, time_limit=_DAY_SECONDS, proof=False)
+    stress = min(case.gas_stress), max(case.gas_stress)
+    return invent_days(game, case.demand_mwh(0.0), days=days, stress=stress, seed=seed)
 
 
 def outcome_of(solution: GaucSolution) -> Outcome:

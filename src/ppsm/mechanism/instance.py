@@ -27,11 +27,13 @@ from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.game import published
 from ppsm.mechanism.gauc import GaucCoordination
 from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, Laplace, PPSM_p, Release
-from ppsm.mechanism.owner_side import cost_errors, distances
+from ppsm.mechanism.owner_side import cost_errors, distances, prediction_errors
 from ppsm.mechanism.predictors import Predictor, PublicOutcome
 from ppsm.mechanism.prior import PublicPrior
 from ppsm.privacy.publication import simulated_publication
 from ppsm.privacy.sensitive import Sensitive
+
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,12 +212,13 @@ def run_instance(
     instance: Instance,
     predictor: Predictor | None = None,
     mechanism: Laplace | None = None,
-) -> dict[str, Any]:
+) -> Record:
     """Release, clear the game with the release, compare with the original: one flat record of JSON types.
 
     Keys: the axes; ``feasible``, ``status``, objectives, bounds and gaps of both games; errors in per cent;
-    distances in MWh; the widening used and the proof of step 3b; CPU and wall seconds by phase; how many
-    unit commitments were solved (0: all remembered).
+    those of step 3a's prediction, also the cross-validated ones of a learned one; distances in MWh; the
+    widening used and the proof of step 3b; CPU and wall seconds by phase; how many unit commitments were
+    solved (0: all remembered).
     """
     original = workspace.original(instance.power_stress, instance.gas_stress)
     game = workspace.game(instance.power_stress)
@@ -233,6 +236,7 @@ def run_instance(
         "feasible": outcome.feasible,
         "status": outcome.status.value,
         **_error_fields(original, outcome),
+        **_prediction_fields(original, game.sensitive_follower, release),
         **_distance_fields(workspace.demand(instance.gas_stress), release),
         **_fidelity_fields(release),
         **_phase_fields(release),
@@ -267,6 +271,19 @@ def _outcome_fields(which: str, outcome: Outcome) -> dict[str, Any]:
 def _error_fields(original: Outcome, outcome: Outcome) -> dict[str, Any]:
     errors = cost_errors(original, outcome) or {}
     return {f"error_{name}_percent": errors.get(name) for name in ("leader", "electricity", "gas")}
+
+
+def _prediction_fields(original: Outcome, follower: str, release: Release) -> dict[str, Any]:
+    """How far step 3a was from what the original game came to, and how good its model claimed to be."""
+    errors = prediction_errors(original, follower, release) or {}
+    predictor = release.dossier.predictor or {}
+    claimed = predictor.get("cross_validation", {})
+    return {
+        **{f"error_predicted_{name}_percent": errors.get(name) for name in ("value", "prices")},
+        "cross_validated_value_percent": claimed.get("value_error_percent"),
+        "cross_validated_prices_percent": claimed.get("price_error_percent"),
+        "history_days": claimed.get("days"),
+    }
 
 
 def _distance_fields(truth: FloatArray, release: Release) -> dict[str, Any]:

@@ -10,7 +10,6 @@ that are not affine can be used but not saved.
 
 import copy
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,15 +20,12 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, as_numbers, frozen_vector
 from ppsm.errors import FileFormatError, InputError
 from ppsm.mechanism.coordination import Coordination, Decision
-from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.publication import MarketFigures, Publication
-from ppsm.privacy.record import integer
+from ppsm.mechanism.history import History
+from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released, require_released
-from ppsm.privacy.sensitive import Sensitive
 
 FORMAT = "ppsm-learned/1"
 _FOLDS = 5
-_LEAST_DAYS = 10
 
 
 class Regressor(Protocol):
@@ -40,92 +36,6 @@ class Regressor(Protocol):
 
     def predict(self, x: FloatArray) -> ArrayLike:
         """One row of y for each row of x."""
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """Days of a market: the released demand of each, and the figures that the market published."""
-
-    released: tuple[Released, ...]
-    figures: tuple[MarketFigures, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.released) != len(self.figures) or len(self.released) < _LEAST_DAYS:
-            raise InputError(
-                f"the history has {len(self.released)} releases and {len(self.figures)} published outcomes; "
-                f"expected as many of each, and at least {_LEAST_DAYS}."
-            )
-        labels = require_released(self.released[0], "history").labels
-        names = self.figures[0].price_names
-        for each, figures in zip(self.released, self.figures, strict=True):
-            if require_released(each, "history").labels != labels or figures.price_names != names:
-                raise InputError("the days of the history name different entries or prices: use one market.")
-
-    @classmethod
-    def of(cls, days: Sequence[tuple[Released, Publication]]) -> "History":
-        """A history from releases and the publications of the same days."""
-        return cls(tuple(released for released, _ in days), tuple(each.figures for _, each in days))
-
-    @property
-    def features(self) -> FloatArray:
-        """Days x entries."""
-        return np.array([each.values for each in self.released])
-
-    @property
-    def targets(self) -> FloatArray:
-        """Days x (value, prices)."""
-        return np.array([np.concatenate([[day.value], day.prices]) for day in self.figures])
-
-
-def simulate_history(
-    coordination: Coordination,
-    typical: ArrayLike,
-    *,
-    alpha: float,
-    epsilon: float = 1.0,
-    days: int = 60,
-    stress: tuple[float, float] = (0.0, 0.2),
-    spread: float = 0.1,
-    seed: int = 0,
-) -> History:
-    """Invent a public past of a market: days drawn around a typical demand, released, cleared, published.
-
-    Parameters
-    ----------
-    coordination
-        The market.
-    typical
-        A public demand vector.
-    alpha, epsilon
-        Of the noise on the releases; train with the noise that the model will see.
-    days
-        How many to draw; days that the market cannot serve are drawn again.
-    stress, spread
-        A day is ``typical x (1 + stress) x (1 + spread x normal)`` with one stress from this range.
-    seed
-        Of everything that is drawn.
-    """
-    generator = np.random.default_rng(integer(seed, "seed"))
-    base = as_numbers(typical, "the typical demand")
-    lower, upper = coordination.public_bounds
-    noise = LaplaceMechanism(alpha=alpha, epsilon=epsilon)
-    released: list[Released] = []
-    figures: list[MarketFigures] = []
-    for _ in range(20 * days):
-        if len(released) == days:
-            break
-        factor = 1.0 + generator.uniform(*stress)
-        demand = np.clip(base * factor * (1.0 + spread * generator.standard_normal(base.size)), lower, upper)
-        outcome = coordination.clear(demand)
-        if outcome.prices is None or outcome.leader_cost is None:
-            continue
-        day = Sensitive(
-            demand, dataset="simulated-history", unit=coordination.unit, labels=coordination.entry_names
-        )
-        released.append(noise.simulate(day, seed=int(generator.integers(2**62))))
-        value = outcome.values[coordination.sensitive_follower]
-        figures.append(MarketFigures(value, outcome.prices, coordination.price_names, outcome.leader_cost))
-    return History(tuple(released), tuple(figures))
 
 
 def default_regressor() -> Regressor:
@@ -205,7 +115,12 @@ class Learned:
             "matrix": matrix.tolist(),
             "offset": offset.tolist(),
         }
-        Path(path).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+        try:
+            Path(path).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"the model {path} cannot be written ({error.strerror}): choose another path."
+            ) from None
 
     @classmethod
     def load(cls, path: str | Path) -> "Learned":

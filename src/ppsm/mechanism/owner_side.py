@@ -75,4 +75,22 @@ def cost_errors(original: Outcome, released: Outcome) -> dict[str, float] | None
         return None
     pairs = {"leader": (original.leader_cost, released.leader_cost)}
     pairs |= {name: (value, released.values[name]) for name, value in original.values.items()}
-    return {name: 100.0 * (new - old) / max(abs(old), 1e-12) for name, (old, new) in pairs.items()}
+    return {name: _percent(new - old, old) for name, (old, new) in pairs.items()}
+
+
+def prediction_errors(original: Outcome, follower: str, release: Release) -> dict[str, float] | None:
+    """Errors of step 3a's prediction of a follower's outcome, in per cent of what it came to.
+
+    That of the value is signed; that of the prices is the mean size of the errors over the mean price. None
+    where nothing was predicted or the original game has no answer.
+    """
+    said = release.prediction
+    if said is None or original.prices is None:
+        return None
+    value = original.values[follower]
+    off, size = np.abs(said.prices - original.prices).mean(), np.abs(original.prices).mean()
+    return {"value": _percent(said.value - value, value), "prices": _percent(float(off), float(size))}
+
+
+def _percent(difference: float, original: float) -> float:
+    return 100.0 * difference / max(abs(original), 1e-12)

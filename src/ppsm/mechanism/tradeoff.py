@@ -8,17 +8,16 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ppsm.errors import FileFormatError
-from ppsm.mechanism.instance import Instance, Workspace, record_key, run_instance
+from ppsm.mechanism.instance import Instance, Record, Workspace, record_key
 from ppsm.mechanism.interrupts import watched
 from ppsm.mechanism.mechanisms import MECHANISMS
+from ppsm.mechanism.variants import Variant, VariantRunner
 
 RECORDS, TABLE, FIGURE = "records.jsonl", "tradeoff.csv", "tradeoff.svg"
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -82,12 +81,12 @@ def run_grid(
     """Run what the file does not hold yet, and return the records of these instances in their order."""
     wanted = list(instances)
     done = {record_key(record): record for record in read_records(file)}
-    name = workspace.name
+    name, runner = workspace.name, VariantRunner(workspace)
     with file.open("a", encoding="utf-8") as stream, watched() as watch:
         for instance in wanted:
             key = record_key({"case": name, **asdict(instance)})
             if key not in done:
-                record = run_instance(workspace, instance)
+                record = runner.run(instance)
                 watch.check()
                 done[key] = record
                 stream.write(json.dumps(record, allow_nan=False) + "\n")
@@ -121,10 +120,9 @@ def summarise(records: Iterable[Record]) -> list[TradeoffRow]:
     groups: dict[tuple[float, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record["alpha"], record["mechanism"]), []).append(record)
-    order = list(MECHANISMS)
     return [
         row_of(mechanism, alpha, groups[alpha, mechanism])
-        for alpha, mechanism in sorted(groups, key=lambda key: (key[0], order.index(key[1])))
+        for alpha, mechanism in sorted(groups, key=lambda key: (key[0], Variant.named(key[1]).rank))
     ]
 
 

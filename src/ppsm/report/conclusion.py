@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.instance import Record
 
 _MARGIN = 1.05
+LEARNED = "ppsm+learned"
 _LAPLACE, _BANDED = "laplace", (("ppsm-p", "PPSM_p"), ("ppsm", "PPSM"))
 
 
@@ -22,7 +23,8 @@ def conclude(records: Sequence[Record], planned: int) -> list[str]:
     alphas = sorted({record["alpha"] for record in records})
     sentences = [_feasibility(records, alphas)]
     sentences += [text for alpha in alphas if (text := _paired_errors(records, alpha))]
-    sentences += [_worst_error(records), _distances(records, alphas[-1]), _caution(records, planned)]
+    sentences += [_worst_error(records), _distances(records, alphas[-1]), _learned(records)]
+    sentences += [_caution(records, planned)]
     return [text for text in sentences if text]
 
 
@@ -147,6 +149,41 @@ def _distances(records: Sequence[Record], alpha: float) -> str:
         f"At alpha {alpha:g} MWh PPSM's release is {word} the true demand than the noisy one: "
         f"{released:,.0f} against {noisy:,.0f} MWh in all, on average."
     )
+
+
+def _learned(records: Sequence[Record]) -> str:
+    """What is lost where predictions are learned from the past, on the draws that PPSM was run on too."""
+    learned = {record["repetition"]: record for record in _of(records, LEARNED)}
+    if not learned:
+        return ""
+    mine = list(learned.values())
+    first = mine[0]
+    alpha = first["alpha"]
+    text = (
+        f"If the market published nothing today, PPSM would have to learn from the past (here "
+        f"{first['history_days']:.0f} invented days); on days left out such predictions are off by "
+        f"{_percent(first['cross_validated_value_percent'])} (the gas market's cost) and "
+        f"{_percent(first['cross_validated_prices_percent'])} (prices). At alpha {alpha:g} MWh the markets "
+        f"could then be cleared in {_share(mine)} draws{_widened(mine)}."
+    )
+    public = {record["repetition"]: record for record in _of(records, "ppsm", alpha) if record["feasible"]}
+    draws = sorted(draw for draw in public.keys() & learned.keys() if learned[draw]["feasible"])
+    if not draws:
+        return text
+    both = [learned[draw] for draw in draws], [public[draw] for draw in draws]
+    gas, leader = ([_percent(_mean_error(group, name)) for group in both] for name in ("gas", "leader"))
+    distance = [float(np.mean([record["l1_released"] for record in group])) for group in both]
+    return (
+        f"{text} Against PPSM with published figures on the same draws the gas market's cost was off by "
+        f"{gas[0]} instead of {gas[1]}, the power operator's by {leader[0]} instead of {leader[1]} "
+        f"(largest MIP gap {_percent(_largest_gap([*both[0], *both[1]]))}), and the release was "
+        f"{distance[0]:,.0f} instead of {distance[1]:,.0f} MWh from the true demand."
+    )
+
+
+def _widened(records: Sequence[Record]) -> str:
+    widest = max(record["widening"] for record in records)
+    return f", with bands up to {widest:.3g} times as wide as asked for" if widest > 1.0 else ""
 
 
 def _caution(records: Sequence[Record], planned: int) -> str:

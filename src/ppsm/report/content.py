@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
 from ppsm.mechanism.dossier import Dossier
-from ppsm.mechanism.tradeoff import Record, TradeoffRow, summarise
-from ppsm.report.conclusion import conclude
+from ppsm.mechanism.instance import Record
+from ppsm.mechanism.tradeoff import TradeoffRow, summarise
+from ppsm.report.conclusion import LEARNED, conclude
 
-MECHANISM_TITLES = {"laplace": "Laplace", "ppsm-p": "PPSM_p", "ppsm": "PPSM"}
+MECHANISM_TITLES = {"laplace": "Laplace", "ppsm-p": "PPSM_p", "ppsm": "PPSM", LEARNED: "PPSM learned"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -16,6 +16,7 @@ from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.tradeoff import TradeoffRow
 from ppsm.privacy.owner import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
+from ppsm.report.conclusion import LEARNED
 from ppsm.report.content import MECHANISM_TITLES, Comparison, ExampleRelease, Setting
 from ppsm.report.pictures import demand_picture, error_pictures, price_pictures
 
@@ -145,9 +146,13 @@ def _render(template: str, **content: Any) -> str:
 
 def _comparison_parts(comparison: Comparison | None) -> dict[str, Any]:
     if comparison is None or not comparison.records:
-        return {"table": [], "error_pictures": []}
+        return {"table": [], "has_learned": False, "error_pictures": []}
     return {
-        "table": [{"mechanism": row.mechanism, "cells": table_cells(row)} for row in comparison.rows],
+        "table": [
+            {"mechanism": row.mechanism.replace("+", " "), "cells": table_cells(row)}
+            for row in comparison.rows
+        ],
+        "has_learned": any(record["mechanism"] == LEARNED for record in comparison.records),
         "error_pictures": _pictures(error_pictures(comparison.records)),
     }
 

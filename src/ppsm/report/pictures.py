@@ -12,13 +12,15 @@ from matplotlib.figure import Figure
 from ppsm.arrays import FloatArray
 from ppsm.cases.schema import Case
 from ppsm.figures.maps import price_panels
-from ppsm.figures.style import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, VERMILION, new_figure
-from ppsm.mechanism.tradeoff import Record
+from ppsm.figures.style import BLACK, BLUE, GREEN, GREY, LIGHT_GREY, ORANGE, VERMILION, new_figure
+from ppsm.mechanism.instance import Record
+from ppsm.report.conclusion import LEARNED
 from ppsm.report.content import MECHANISM_TITLES
 
 # A panel this wide has letters of about 10 px on a phone and 13 px in a column of a desktop page.
 _WIDTH_IN = 4.7
-_STYLES = {"laplace": (VERMILION, "o"), "ppsm-p": (ORANGE, "s"), "ppsm": (BLUE, "D")}
+_STYLES = {"laplace": (VERMILION, "o"), "ppsm-p": (ORANGE, "s"), "ppsm": (BLUE, "D"), LEARNED: (GREEN, "^")}
+_STEP = 0.2
 _REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
 
 
@@ -77,15 +79,15 @@ def _draw_measure(
     axes: Axes, records: Sequence[Record], measure: Callable[[Record], float | None], *, has_range: bool
 ) -> None:
     alphas = sorted({record["alpha"] for record in records})
-    for offset, (mechanism, (colour, marker)) in zip((-0.2, 0.0, 0.2), _STYLES.items(), strict=True):
+    ran = {record["mechanism"] for record in records}
+    styles = {mechanism: style for mechanism, style in _STYLES.items() if mechanism in ran}
+    for number, (mechanism, (colour, marker)) in enumerate(styles.items()):
+        offset = _STEP * (number - (len(styles) - 1) / 2)
         for place, alpha in enumerate(alphas):
-            values = [
-                value
-                for record in records
-                if record["mechanism"] == mechanism
-                and record["alpha"] == alpha
-                and (value := measure(record)) is not None
-            ]
+            group = [each for each in records if each["mechanism"] == mechanism and each["alpha"] == alpha]
+            values = [value for record in group if (value := measure(record)) is not None]
+            if not group:
+                continue
             if not values:
                 axes.annotate(
                     "none\ncleared", (place + offset, 0.05), xycoords=("data", "axes fraction"),
@@ -101,9 +103,11 @@ def _draw_measure(
             )  # fmt: skip
     handles = [
         axes.plot([], [], marker, color=colour, markeredgecolor=BLACK, label=MECHANISM_TITLES[mechanism])[0]
-        for mechanism, (colour, marker) in _STYLES.items()
+        for mechanism, (colour, marker) in styles.items()
     ]
-    axes.figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8.5, frameon=False)
+    axes.figure.legend(
+        handles=handles, loc="outside lower center", ncols=4, fontsize=8.5, frameon=False, columnspacing=1.2
+    )
     axes.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas], fontsize=8.5)
     axes.set_xlim(-0.5, len(alphas) - 0.5)
     axes.set_xlabel("alpha, MWh", fontsize=8.5)

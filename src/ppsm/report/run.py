@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,11 +17,12 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
 from ppsm.mechanism import PPSM, Dossier, GaucCoordination
 from ppsm.mechanism.files import DOSSIER, write_release
-from ppsm.mechanism.instance import Instance, Workspace, simulate_instance
+from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instance
 from ppsm.mechanism.interrupts import Watch, watched
 from ppsm.mechanism.owner_acts import PURPOSE, open_ledger, published_predictor, write_for_owner
-from ppsm.mechanism.tradeoff import RECORDS, Record, grid, read_records, run_grid
+from ppsm.mechanism.tradeoff import RECORDS, grid, read_records, run_grid
 from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
+from ppsm.report.conclusion import LEARNED
 from ppsm.report.content import Comparison, ExampleRelease, Setting
 
 # All errors are relative to the original game, so it is proven if that is possible in five minutes.
@@ -55,7 +56,24 @@ class Job:
 
     @property
     def instances(self) -> list[Instance]:
-        """All runs, in order."""
+        """All runs, in order: the three mechanisms, and PPSM with learned predictions at the middle alpha.
+
+        A past is invented around the case's own demand, so there is none to learn from where that demand is
+        the secret itself.
+        """
+        runs = []
+        for each in self._grid():
+            runs.append(each)
+            if self.has_history and each.mechanism == PPSM.name and each.alpha == self.mechanism.alpha:
+                runs.append(replace(each, mechanism=LEARNED))
+        return runs
+
+    @property
+    def has_history(self) -> bool:
+        """Whether the case's own demand is public."""
+        return self.public or self.setting.gas_stress is None
+
+    def _grid(self) -> list[Instance]:
         return grid(
             power_stress=self.setting.power_stress,
             gas_stress=self.setting.gas_stress if self.public else None,

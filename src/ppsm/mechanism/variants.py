@@ -3,7 +3,7 @@
 ``+prior``    a public history of the demand: each entry known up to 10 % (drawn once per cell and repetition)
 ``+l1``       L1 distance in step 3b, the likelihood of Laplace noise, instead of the paper's L2
 ``+model``    nothing is published: M_L and M_F solve the market's public model
-``+learned``  M_L and M_F learned from a simulated public past of the market at the same stress and alpha
+``+learned``  M_L and M_F learned from a simulated public past of the market at this power stress and alpha
 """
 
 from dataclasses import dataclass, replace
@@ -11,15 +11,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ppsm.errors import InputError
-from ppsm.mechanism import Learned, ModelBased, PPSM_p, Predictor, PublicPrior, simulate_history
-from ppsm.mechanism.instance import Instance, Workspace, run_instance, seed_of
-from ppsm.mechanism.mechanisms import MECHANISMS, Laplace
-from ppsm.mechanism.tradeoff import Record
+from ppsm.mechanism.gauc import case_days
+from ppsm.mechanism.history import InventedDays
+from ppsm.mechanism.instance import Instance, Record, Workspace, run_instance, seed_of
+from ppsm.mechanism.learned import Learned
+from ppsm.mechanism.mechanisms import MECHANISMS, Laplace, PPSM_p
+from ppsm.mechanism.predictors import ModelBased, Predictor
+from ppsm.mechanism.prior import PublicPrior
 
 OPTIONS = ("prior", "l1", "model", "learned")
 # How well a public history knows an entry; the paper has no such row.
 PRIOR_SPREAD = 0.1
-_HISTORY_DAYS = 60
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,22 @@ class Variant:
         return cls(mechanism, frozenset(options))
 
     @property
+    def rank(self) -> tuple[int, tuple[str, ...]]:
+        """Where it stands in a table: the paper's order, variants after their mechanism."""
+        return list(MECHANISMS).index(self.mechanism), tuple(sorted(self.options))
+
+    @property
     def has_bands(self) -> bool:
         """Whether the widths eta mean anything."""
         return self.mechanism != Laplace.name
 
 
 class VariantRunner:
-    """Runs instances whose mechanism is a variant's name; histories are learned from once."""
+    """Runs instances whose mechanism is a variant's name; days are invented and learned from once."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+        self._days: dict[float, InventedDays] = {}
         self._learned: dict[tuple[float, float, float], Learned] = {}
 
     def run(self, instance: Instance) -> Record:
@@ -86,15 +94,13 @@ class VariantRunner:
     def _learner(self, instance: Instance) -> Learned:
         key = (instance.power_stress, instance.alpha, instance.epsilon)
         if key not in self._learned:
-            case = self.workspace.case
-            history = simulate_history(
-                self.workspace.game(instance.power_stress),
-                case.demand_mwh(0.0),
-                alpha=instance.alpha,
-                epsilon=instance.epsilon,
-                days=_HISTORY_DAYS,
-                stress=(min(case.gas_stress), max(case.gas_stress)),
-                seed=seed_of("history", case.name, *key) % 2**32,
-            )
-            self._learned[key] = Learned.train(history)
+            days = self._invented(instance.power_stress)
+            self._learned[key] = Learned.train(days.released(alpha=instance.alpha, epsilon=instance.epsilon))
         return self._learned[key]
+
+    def _invented(self, power_stress: float) -> InventedDays:
+        if power_stress not in self._days:
+            case = self.workspace.case
+            seed = seed_of("history", case.name, power_stress) % 2**32
+            self._days[power_stress] = case_days(case, power_stress, seed=seed)
+        return self._days[power_stress]

@@ -1,0 +1,148 @@
+"""A public past of a market, which predictors learn from: real days, or days invented for a case.
+
+An invented past has two parts. The days themselves (demand, cleared market, published figures) do not depend
+on alpha; they are cleared once. What they released does: the same days serve every alpha, with noise of its
+size.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray, as_numbers
+from ppsm.errors import InputError
+from ppsm.mechanism.coordination import Coordination
+from ppsm.privacy.laplace import LaplaceMechanism
+from ppsm.privacy.publication import MarketFigures, Publication
+from ppsm.privacy.record import integer
+from ppsm.privacy.released import Released, require_released
+from ppsm.privacy.sensitive import Sensitive
+
+_LEAST_DAYS = 10
+# Days that cannot be served are drawn again, this many times as often as days are asked for.
+_MOST_DRAWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Days of a market: the released demand of each, and the figures that the market published."""
+
+    released: tuple[Released, ...]
+    figures: tuple[MarketFigures, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.released) != len(self.figures) or len(self.released) < _LEAST_DAYS:
+            raise InputError(
+                f"the history has {len(self.released)} releases and {len(self.figures)} published outcomes; "
+                f"expected as many of each, and at least {_LEAST_DAYS}."
+            )
+        labels = require_released(self.released[0], "history").labels
+        names = self.figures[0].price_names
+        for each, figures in zip(self.released, self.figures, strict=True):
+            if require_released(each, "history").labels != labels or figures.price_names != names:
+                raise InputError("the days of the history name different entries or prices: use one market.")
+
+    @classmethod
+    def of(cls, days: Sequence[tuple[Released, Publication]]) -> "History":
+        """A history from releases and the publications of the same days."""
+        return cls(tuple(released for released, _ in days), tuple(each.figures for _, each in days))
+
+    @property
+    def features(self) -> FloatArray:
+        """Days x entries."""
+        return np.array([each.values for each in self.released])
+
+    @property
+    def targets(self) -> FloatArray:
+        """Days x (value, prices)."""
+        return np.array([np.concatenate([[day.value], day.prices]) for day in self.figures])
+
+
+@dataclass(frozen=True, eq=False)
+class InventedDays:
+    """Days that never were: their demands, which are no secrets, and what the market published."""
+
+    demands: tuple[Sensitive, ...]
+    figures: tuple[MarketFigures, ...]
+    seed: int
+
+    def released(self, *, alpha: float, epsilon: float = 1.0) -> History:
+        """These days as the public saw them: releases with noise of this size beside the figures.
+
+        Only the noise depends on alpha and epsilon.
+        """
+        noise = LaplaceMechanism(alpha=alpha, epsilon=epsilon)
+        seeds = np.random.default_rng((self.seed, 1)).integers(2**62, size=len(self.demands))
+        days = zip(self.demands, seeds, strict=True)
+        return History(tuple(noise.simulate(day, seed=int(seed)) for day, seed in days), self.figures)
+
+
+def invent_days(
+    coordination: Coordination,
+    typical: ArrayLike,
+    *,
+    days: int = 60,
+    stress: tuple[float, float] = (0.0, 0.2),
+    spread: float = 0.1,
+    seed: int = 0,
+) -> InventedDays:
+    """Draw days around a typical demand and clear the market on each.
+
+    Parameters
+    ----------
+    coordination
+        The market. Its outcome counts, not the proof that no better one exists: a wide gap will do.
+    typical
+        A public demand vector.
+    days
+        How many to draw; days that the market cannot serve are drawn again.
+    stress, spread
+        A day is ``typical x (1 + stress) x (1 + spread x normal)`` with one stress from this range.
+    seed
+        Of everything that is drawn.
+    """
+    generator = np.random.default_rng(integer(seed, "seed"))
+    base = as_numbers(typical, "the typical demand")
+    lower, upper = coordination.public_bounds
+    demands: list[Sensitive] = []
+    figures: list[MarketFigures] = []
+    for _ in range(_MOST_DRAWS * days):
+        if len(demands) == days:
+            break
+        factor = 1.0 + generator.uniform(*stress)
+        demand = np.clip(base * factor * (1.0 + spread * generator.standard_normal(base.size)), lower, upper)
+        outcome = coordination.clear(demand)
+        if outcome.prices is None or outcome.leader_cost is None:
+            continue
+        demands.append(
+            Sensitive(
+                demand, dataset="simulated-history", unit=coordination.unit, labels=coordination.entry_names
+            )
+        )
+        value = outcome.values[coordination.sensitive_follower]
+        figures.append(MarketFigures(value, outcome.prices, coordination.price_names, outcome.leader_cost))
+    return InventedDays(tuple(demands), tuple(figures), seed)
+
+
+def simulate_history(
+    coordination: Coordination,
+    typical: ArrayLike,
+    *,
+    alpha: float,
+    epsilon: float = 1.0,
+    days: int = 60,
+    stress: tuple[float, float] = (0.0, 0.2),
+    spread: float = 0.1,
+    seed: int = 0,
+) -> History:
+    """Invent a public past of a market: days drawn around a typical demand, cleared, published, released.
+
+    As :func:`invent_days`, which see; ``alpha`` and ``epsilon`` are those of the noise on the releases: train
+    with the noise that the model will see. With equal seeds days and published figures are the same for all
+    alphas; the releases differ by the size of the noise alone. To train for several alphas, invent the days
+    once and call :meth:`InventedDays.released` for each.
+    """
+    invented = invent_days(coordination, typical, days=days, stress=stress, spread=spread, seed=seed)
+    return invented.released(alpha=alpha, epsilon=epsilon)
