@@ -82,6 +82,37 @@ def test_a_private_release_of_a_file(tmp_path: Path) -> None:
     assert len(again.stderr.splitlines()) == 1
 
 
+def test_an_interrupted_release_goes_on_from_its_noise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demand, out = tmp_path / "demand.csv", tmp_path / "out"
+    demand.write_text("node,demand_mwh\nhomes,800\n")
+    command = [*RELEASE, "--demand", str(demand), "--predictor", "model", "--out", str(out), "--json"]
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ppsm.mechanism.mechanisms.restore_fidelity", interrupted)
+        stopped = CliRunner().invoke(app, command)
+    kept = out / "noisy.json"
+    assert stopped.exit_code == 130
+    assert f"--noisy {kept}" in stopped.stderr
+    noisy = Released.from_json(kept.read_text())
+    assert noisy.private
+    for wrong in (["--dataset", "other"], ["--seed", "1"]):
+        assert isinstance(
+            CliRunner().invoke(app, [*command, "--noisy", str(kept), *wrong]).exception, InputError
+        )
+    done = CliRunner().invoke(app, [*command, "--noisy", str(kept)])
+    assert done.exit_code == 0, done.output
+    dossier = Dossier.from_json((out / "dossier.json").read_text())
+    assert dossier.noisy.values == pytest.approx(noisy.values)
+    assert not kept.exists()
+    # charged once, for what was released in the end
+    assert Ledger(out / "ledger.db").confirm(dossier.released)
+
+
 def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
     options = ["--gas-stress", "0", "--seed", "5", "--time-limit", "10", "--out", "out"]
     done = ppsm(*RELEASE, *options, cwd=tmp_path)

@@ -2,9 +2,11 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +26,7 @@ from ppsm.privacy import Ledger, Sensitive
 
 if TYPE_CHECKING:
     from ppsm.mechanism import GaucCoordination, Laplace, Outcome, Predictor, Release
+    from ppsm.privacy import Released
 
 
 class MechanismName(StrEnum):
@@ -76,6 +79,10 @@ def release(
     model: Annotated[
         Path | None, typer.Option(help="Learned model: read if it exists, else trained and written.")
     ] = None,
+    noisy: Annotated[
+        Path | None,
+        typer.Option(help="noisy.json of an interrupted release: go on from there, without a new charge."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Reproducible noise for research; the result is NOT private.")
     ] = None,
@@ -84,7 +91,8 @@ def release(
 ) -> None:
     """Release a gas demand: step 1 adds noise, steps 2a to 3b repair it, the markets are cleared with it.
 
-    Exit codes: 0 released; 2 unusable input; 4 refused (budget, ledger).
+    The noisy vector is kept in --out/noisy.json until the release is there. Exit codes: 0 released; 2
+    unusable input; 4 refused (budget, ledger); 130 interrupted.
     """
     loaded = load_case(case)
     check_stress(loaded, power_stress, gas_stress)
@@ -102,24 +110,24 @@ def release(
         )
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.mechanism import GaucCoordination
-    from ppsm.mechanism.files import write_release
-    from ppsm.mechanism.owner_acts import PURPOSE, open_ledger
+    from ppsm.mechanism.files import read_noisy, write_release
+    from ppsm.mechanism.owner_acts import open_ledger
 
     chosen = _mechanism(loaded, mechanism, alpha, epsilon, widths, prior)
+    if noisy is not None and seed is not None:
+        raise InputError("both --noisy and --seed were given: the noise is drawn already, leave --seed out.")
+    first = None if noisy is None else read_noisy(noisy, name)
     book = None if seed is not None else open_ledger(ledger, directory, name, chosen)
-    if book is not None:
+    if book is not None and first is None:
         chosen.noise.check_budget(secret, book)
     console = Console(stderr=True)
-    with interruptible(), console.status("building the markets") as spinner:
+    with _interruptible(directory), console.status("building the markets") as spinner:
         game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
         run = _Run(game, chosen, secret, book, seed, model)
         spinner.update("predictions")
         models = None if mechanism is MechanismName.LAPLACE else _PREDICTORS[predictor](run)
         spinner.update("releasing")
-        if book is None:
-            released = chosen.simulate(secret, game, models, seed=seed or 0, purpose=PURPOSE)
-        else:
-            released = chosen.release(secret, game, models, ledger=book, purpose=PURPOSE)
+        released = _released(run, models, first, directory)
         write_release(directory, loaded, released.dossier)
         spinner.update("clearing the markets with the release (it is written already)")
         outcome = game.clear(released.released.values)
@@ -169,6 +177,46 @@ class _Run:
     ledger: Ledger | None
     seed: int | None
     model: Path | None
+
+
+@contextmanager
+def _interruptible(directory: Path) -> Iterator[None]:
+    """Say on Ctrl-C how to go on, if noise was drawn and charged for."""
+    from ppsm.mechanism.files import NOISY
+
+    with interruptible():
+        try:
+            yield
+        except KeyboardInterrupt:
+            kept = directory / NOISY
+            if kept.exists():
+                typer.echo(
+                    "The ledger is charged and the noisy vector kept: give the same command with --noisy "
+                    f"{kept} to go on without a new charge.",
+                    err=True,
+                )
+            raise
+
+
+def _released(
+    run: _Run, predictor: "Predictor | None", first: "Released | None", directory: Path
+) -> "Release":
+    """All five steps, or those after the first on a noisy vector that is there already."""
+    from ppsm.mechanism.files import write_noisy
+    from ppsm.mechanism.owner_acts import PURPOSE
+
+    if first is not None:
+        return run.mechanism.process(first, run.game, predictor)
+    if run.ledger is None:
+        return run.mechanism.simulate(run.secret, run.game, predictor, seed=run.seed or 0, purpose=PURPOSE)
+    return run.mechanism.release(
+        run.secret,
+        run.game,
+        predictor,
+        ledger=run.ledger,
+        purpose=PURPOSE,
+        keep=partial(write_noisy, directory),
+    )
 
 
 def _published(run: _Run) -> "Predictor":

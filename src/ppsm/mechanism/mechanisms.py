@@ -15,6 +15,7 @@ Only step 1 takes a :class:`~ppsm.privacy.Sensitive`. :meth:`process`, which is 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -84,6 +85,7 @@ class Laplace:
         *,
         ledger: Ledger,
         purpose: str,
+        keep: Callable[[Released], None] | None = None,
     ) -> Release:
         """Charge the ledger, add secure noise, and run the other steps on what came out.
 
@@ -97,6 +99,9 @@ class Laplace:
             M_L and M_F; ``Laplace`` needs none.
         ledger, purpose
             As in :meth:`ppsm.LaplaceMechanism.release`.
+        keep
+            Called with the noisy vector as soon as there is one, so that what was charged for is not lost if
+            the other steps are interrupted; :meth:`process` goes on from it.
         """
         if refusal := refusal_of(secret):
             del secret
@@ -109,6 +114,8 @@ class Laplace:
                 "one for a private release: publish them with publish_outcome(secret, ..., ledger=...)."
             )
         noisy = self.noise.release(secret, ledger=ledger, purpose=purpose)
+        if keep is not None:
+            keep(noisy)
         return self.process(noisy, coordination, predictor)
 
     def simulate(

@@ -10,13 +10,13 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
 from ppsm.mechanism import PPSM, Dossier, GaucCoordination
-from ppsm.mechanism.files import DOSSIER, write_release
+from ppsm.mechanism.files import DOSSIER, NOISY, read_noisy, write_noisy, write_release
 from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instance
 from ppsm.mechanism.interrupts import Watch, watched
 from ppsm.mechanism.owner_acts import PURPOSE, open_ledger, published_predictor, write_for_owner
@@ -182,11 +182,21 @@ def _private_release(
     job: Job, game: GaucCoordination, watch: Watch, describe: Callable[[str], None]
 ) -> Dossier:
     ledger = open_ledger(None, job.directory, job.secret.dataset, job.mechanism)
-    job.mechanism.noise.check_budget(job.secret, ledger)
+    # An earlier call that was stopped after its charge has left its noise, of the same demand.
+    kept = job.directory / NOISY
+    noisy = read_noisy(kept, job.secret.dataset) if kept.exists() else None
+    if noisy is None:
+        job.mechanism.noise.check_budget(job.secret, ledger)
     predictor = published_predictor(game, job.secret, ledger)
     watch.check()
     describe("the private release")
-    release = job.mechanism.release(job.secret, game, predictor, ledger=ledger, purpose=PURPOSE)
+    if noisy is not None:
+        release = job.mechanism.process(noisy, game, predictor)
+    else:
+        keep = partial(write_noisy, job.directory)
+        release = job.mechanism.release(
+            job.secret, game, predictor, ledger=ledger, purpose=PURPOSE, keep=keep
+        )
     write_release(job.directory, job.setting.case, release.dossier)
     return release.dossier
 
