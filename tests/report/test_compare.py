@@ -219,6 +219,14 @@ def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> No
         assert refused.returncode == 2
         assert message in refused.stderr
         assert len(refused.stderr.splitlines()) == 1
+    # stopped after the charge, before the release was written
+    noisy = Dossier.from_json(before.decode()).noisy
+    (private / "out" / "dossier.json").unlink()
+    (private / "out" / "noisy.json").write_text(noisy.to_json())
+    resumed = ppsm(*given, "--alphas", "300", cwd=private)
+    assert resumed.returncode == 0, resumed.stderr
+    after = Dossier.from_json((private / "out" / "dossier.json").read_text()).noisy
+    assert after.values.tolist() == noisy.values.tolist()
 
 
 def test_nothing_is_learned_from_a_demand_that_is_the_secret_itself(tmp_path: Path) -> None:
