@@ -17,6 +17,7 @@ relaxation, which shrinks Q: the argument is repeated until nothing moves.
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -37,6 +38,14 @@ _LARGEST_STEP_MWH = 400.0
 _REMEMBERED = 12
 # Each region keeps a relaxation of UC alive.
 _REGIONS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class ProvenLevels:
+    """Levels that all answers below a target have, by plant; ``nothing`` where there are no such answers."""
+
+    levels: IntArray
+    nothing: bool = False
 
 
 class PriceFloors:
@@ -71,27 +80,41 @@ class PriceFloors:
         target_usd: float,
         best: GameAnswer,
         seconds_left: Callable[[], float],
-    ) -> IntArray | None:
-        """Levels of every answer that costs less than the target, by plant; None if no proof is found."""
-        target = _rounded_up(target_usd)
+    ) -> ProvenLevels:
+        """Levels of every answer that costs less than the target; zero where nothing is proven."""
+        target = _rounded_up(target_usd, best.power.cost_usd - target_usd)
         levels = np.zeros(self.followers.levels.count, dtype=np.int64)
         region: BurnRegion | None = None
         for _ in range(_ROUNDS):
             if self._is_known_empty(power_stress, target, levels):
-                return best.power.levels.copy()  # no answer below the target at all
-            region = self._region(power_stress, levels, target, region, seconds_left)
-            if region is None:
+                return ProvenLevels(levels, nothing=True)
+            if seconds_left() <= 0:
                 break
-            if region.empty:
-                self._empty.append((power_stress, target, levels))
-                continue
-            empty_at = partial(self._is_known_empty, power_stress, target, levels)
-            floors = self._floors(demand_mwh, region, best, empty_at, seconds_left)
+            try:
+                region = self._region(power_stress, levels, target, region, seconds_left)
+                if region is None:
+                    break
+                if region.empty:
+                    self._note_empty(power_stress, target, levels)
+                    continue
+                empty_at = partial(self._is_known_empty, power_stress, target, levels)
+                floors = self._floors(demand_mwh, region, best, empty_at, seconds_left)
+            except SolverError:  # an LP that HiGHS cannot settle proves nothing
+                break
             raised = np.maximum(levels, self.followers.levels.needed(floors))
             if (raised == levels).all():
                 break
             levels = raised
-        return levels
+        return ProvenLevels(levels)
+
+    def _note_empty(self, power_stress: float, target_usd: float, levels: IntArray) -> None:
+        """Remember that nothing at these levels is below the target, in place of what follows from it."""
+        others = [
+            (stress, most, least)
+            for stress, most, least in self._empty
+            if not (stress == power_stress and most <= target_usd and bool((least >= levels).all()))
+        ]
+        self._empty = [*others, (power_stress, target_usd, levels)]
 
     def _is_known_empty(self, power_stress: float, target_usd: float, *levels: IntArray) -> bool:
         """Whether nothing at all of these levels is below the target, as nothing is at lower ones."""
@@ -116,11 +139,8 @@ class PriceFloors:
         program = self.followers.commitment.at(power_stress, self.followers.levels.least_at(levels))
         if program is None:
             return None
-        try:
-            region = BurnRegion(self.followers, program, target_usd, within)
-            if not region.empty and not region.bound(seconds_left):
-                return None
-        except SolverError:  # an LP that HiGHS cannot settle proves nothing; the bound stays what it was
+        region = BurnRegion(self.followers, program, target_usd, within)
+        if not region.empty and not region.bound(seconds_left):
             return None
         self._regions[key] = region
         if len(self._regions) > _REGIONS:
@@ -143,6 +163,8 @@ class PriceFloors:
         floors = np.full(self.followers.levels.count, np.inf)
         burn = np.clip(self._place_map @ best.power.dispatch.burn_mwh, region.lower_mwh, region.upper_mwh)
         for part in self._slices(demand_mwh, region):
+            if seconds_left() <= 0:  # the slices that are left may hold anything
+                return np.full(self.followers.levels.count, -np.inf)
             found = self._floors_of_slice(demand_mwh, part, burn, empty_at, seconds_left)
             if not empty_at(self.followers.levels.needed(found)):
                 floors = np.minimum(floors, found)
@@ -211,7 +233,7 @@ class PriceFloors:
 
     def _remember(self, step: int, response: FloatArray) -> None:
         """Put a response first among those that served at some step."""
-        others = [known for known in self._served if known[1] is not response]
+        others = [known for known in self._served if not np.array_equal(known[1], response)]
         self._served = [(step, response), *others][:_REMEMBERED]
 
     def _floors_by(
@@ -222,14 +244,17 @@ class PriceFloors:
         difference = slope - day.prices_usd_per_mwh[self.places]
         tilt = float(region.largest(difference[None, :])[0]) - float(difference @ base)
         # Rounding of two linear programs must not pass for a proof.
-        excess = policy.base_cost_usd - day.cost_usd + max(tilt, 0.0) + 1e-8 * abs(day.cost_usd)
+        above = max(policy.base_cost_usd - day.cost_usd, 0.0)
+        excess = above + max(tilt, 0.0) + 1e-8 * abs(day.cost_usd)
         floors: FloatArray = slope[self._place_of_plant] - excess / np.maximum(moved, 1e-9)
         return floors
 
 
-def _rounded_up(target_usd: float) -> float:
-    """The target with five digits more or less: near targets share a region."""
-    unit = 10.0 ** (math.floor(math.log10(max(abs(target_usd), 1e-9))) - 5)
+def _rounded_up(target_usd: float, room_usd: float) -> float:
+    """The target up to a hundredth of the room to the incumbent: near targets share a region."""
+    if room_usd <= 0:
+        return target_usd
+    unit = 10.0 ** math.floor(math.log10(0.01 * room_usd))
     return math.ceil(target_usd / unit) * unit
 
 

@@ -38,7 +38,7 @@ _TARGET_SHARE_OF_GAP = 0.98
 # long as they would leave less than this part of the gap there is.
 _SLACKS = (1.0, 2.0, 5.0)
 _WORTH_PROVING = 0.8
-_BY_FLOORS = "price floors and unit commitment at their levels"
+_BY_FLOORS = "price floors"
 _ROUNDS = 8
 
 Progress = Callable[[str, float | None, float | None], None]
@@ -144,11 +144,12 @@ class _Search:
         if self.best is not None and not proof:
             return
         for slack in _SLACKS:
-            if self._closed() or self.best is None or self.bound_from == _BY_FLOORS:
+            if self._closed() or self.best is None:
                 break
             left = relative_gap(self.best.power.cost_usd, self.bound)
-            if slack == 1.0 or slack * self.gap < _WORTH_PROVING * left:
-                self._prove_with_floors(self.best, slack * self.gap)
+            is_worth_it = slack == 1.0 or slack * self.gap < _WORTH_PROVING * left
+            if is_worth_it and self._prove_with_floors(self.best, slack * self.gap):
+                break
         if not self._closed() and unary_size(self.followers) <= LARGEST_UNARY:
             self._enumerate()
 
@@ -272,19 +273,21 @@ class _Search:
         self._offer(answer)
         return answer
 
-    def _prove_with_floors(self, best: GameAnswer, gap: float) -> None:
-        """Levels that every answer better by a gap must have, and UC at them."""
+    def _prove_with_floors(self, best: GameAnswer, gap: float) -> bool:
+        """Levels that every answer better by a gap must have, and UC at them; whether none is that good."""
         target = best.power.cost_usd * (1 - _TARGET_SHARE_OF_GAP * gap)
         self._say("price floors")
-        levels = self.solver.floors.levels(self.power_stress, self.demand, target, best, self.left)
-        if levels is None or not levels.any():
-            return
-        entry = self._unit_commitment(levels)
+        proof = self.solver.floors.levels(self.power_stress, self.demand, target, best, self.left)
+        if proof.nothing:
+            self._raise_bound(target, _BY_FLOORS)
+            return True
+        entry = self._unit_commitment(proof.levels) if proof.levels.any() else None
         if entry is None:
-            return
+            return False
         # Answers below the target have these levels; answers above it are no news.
         self._raise_bound(min(entry.bound_usd, target), _BY_FLOORS)
         self._offer(self._answer(entry))
+        return entry.bound_usd >= target
 
     def _enumerate(self) -> None:
         result = enumerate_commitments(

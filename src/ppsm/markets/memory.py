@@ -80,7 +80,7 @@ class CommitmentMemory:
         return self._entries.get((power_stress, levels))
 
     def put(self, entry: RememberedCommitment) -> None:
-        """Keep an entry, also on disk if there is a directory; a better bound replaces a worse one."""
+        """Keep an entry, also on disk if there is a directory, in place of an earlier one."""
         self._entries[entry.power_stress, entry.levels] = entry
         if self._directory is None:
             return

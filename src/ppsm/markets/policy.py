@@ -9,12 +9,14 @@ is feasible on all of it, and ``cost' x(q)`` is an upper bound on GM's value the
 import heapq
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, IntArray
+from ppsm.errors import SolverError
 from ppsm.markets.gas import GasMarket
 from ppsm.markets.region import BurnRegion
 from ppsm.program import LinearProgram
@@ -162,9 +164,10 @@ class PolicyFinder:
         """
         program = self._gas_market_at(withdrawal_mwh)
         for solve in (solve_lp_inside, solve_lp):
-            guide = solve(program)
-            if guide.status is Status.PROVEN_OPTIMAL:
-                yield guide
+            with suppress(SolverError):
+                guide = solve(program)
+                if guide.status is Status.PROVEN_OPTIMAL:
+                    yield guide
 
     def _search(
         self, withdrawal_mwh: FloatArray, room: _Room, guide: LpSolution, seconds_left: Callable[[], float]

@@ -29,7 +29,7 @@ _WIDENING = 1e-6
 class BurnRegion:
     """What the daily burn by place (junction with plants) can be at a cost up to a target.
 
-    Bounds by place and in total are there from the start; :meth:`sharpen` asks the relaxation for the extent
+    :meth:`bound` finds bounds by place and in total; :meth:`sharpen` asks the relaxation for the extent
     in one more direction, and remembers it. What is known of a region that this one lies ``within`` holds
     here too: only the total is asked for anew.
     """
@@ -43,28 +43,28 @@ class BurnRegion:
     ) -> None:
         self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
         self._live = PersistentLp(_with_cost_row(program), feasibility=1e-7)
-        self.empty = self._is_beyond(target_usd - program.offset)
+        self.empty = not self._limit_cost(target_usd - program.offset)
         self._asked: set[bytes] = set()
         self._known: dict[bytes, float] = {}
         self.lower_mwh, self.upper_mwh = np.zeros(self._burn.shape[0]), np.full(self._burn.shape[0], np.inf)
         self.total_mwh = (0.0, np.inf)
         if within is not None:
             self._known = dict(within._known)
-            self.lower_mwh, self.upper_mwh = within.lower_mwh, within.upper_mwh
+            self.lower_mwh, self.upper_mwh = within.lower_mwh.copy(), within.upper_mwh.copy()
 
-    def _is_beyond(self, target_usd: float) -> bool:
-        """Limit the cost to the target, unless even the cheapest point is dearer."""
+    def _limit_cost(self, target_usd: float) -> bool:
+        """Limit the cost to the target, from the cheapest point on; False where even that is dearer."""
         cheapest = self._live.solve()
         if cheapest.status is Status.INFEASIBLE:
-            return True
+            return False
         if cheapest.status is not Status.PROVEN_OPTIMAL:
             raise SolverError("The cheapest point of UC's relaxation was not found.")
         if cheapest.objective > target_usd + _WIDENING * abs(target_usd):
-            return True
+            return False
         row = np.array([self._live.program.shape[0] - 1])
         self._live.set_row_bounds(row, np.array([-np.inf]), np.array([target_usd / _USD_PER_ROW_UNIT]))
         self._live.expect_cost_changes()
-        return False
+        return True
 
     def bound(self, seconds_left: Callable[[], float]) -> bool:
         """Find the bounds in total, and by place unless inherited; False if the time is up before."""
@@ -83,17 +83,21 @@ class BurnRegion:
         """Return ``max weights' burn`` over the relaxation, slightly widened; inf where that failed."""
         key = weights.tobytes()
         if key not in self._asked:
-            self._live.set_cost(-(self._burn.T @ weights))
-            try:
-                solution = self._live.solve()
-            except SolverError:
-                return np.inf
-            found = solution.status is Status.PROVEN_OPTIMAL
-            value = -solution.objective
-            wider = value + (_WIDENING_MWH + _WIDENING * abs(value)) * max(1.0, float(np.abs(weights).max()))
+            # Asked once, whatever comes of it: what HiGHS cannot settle now it would not settle later.
             self._asked.add(key)
-            self._known[key] = min(wider if found else np.inf, self._known.get(key, np.inf))
+            self._known[key] = min(self._extent(weights), self._known.get(key, np.inf))
         return self._known[key]
+
+    def _extent(self, weights: FloatArray) -> float:
+        self._live.set_cost(-(self._burn.T @ weights))
+        try:
+            solution = self._live.solve()
+        except SolverError:
+            return np.inf
+        if solution.status is not Status.PROVEN_OPTIMAL:
+            return np.inf
+        value = -solution.objective
+        return value + (_WIDENING_MWH + _WIDENING * abs(value)) * max(1.0, float(np.abs(weights).max()))
 
     def between(self, low_mwh: float, high_mwh: float) -> "BurnRegion":
         """The part of the region whose total burn is in an interval; it shares what is known of the whole."""
