@@ -1,11 +1,6 @@
 """``ppsm release`` and ``ppsm tradeoff`` from the outside."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,20 +14,10 @@ from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError, LedgerError
 from ppsm.mechanism import Dossier
 from ppsm.mechanism.tradeoff import read_records, summarise
+from tests.commands import interrupted, ppsm
 
 RELEASE = ["release", "--case", "two_node", "--power-stress", "0", "--alpha", "300"]
 TRADEOFF = ["tradeoff", "--case", "two_node", "--power-stress", "0", "--gas-stress", "0"]
-
-
-def ppsm(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603
-        [sys.executable, "-c", "from ppsm.cli import run; run()", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
 
 
 @pytest.mark.parametrize(
@@ -89,11 +74,11 @@ def test_an_interrupted_release_goes_on_from_its_noise(
     demand.write_text("node,demand_mwh\nhomes,800\n")
     command = [*RELEASE, "--demand", str(demand), "--predictor", "model", "--out", str(out), "--json"]
 
-    def interrupted(*_: object, **__: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("ppsm.mechanism.mechanisms.restore_fidelity", interrupted)
+        patched.setattr("ppsm.mechanism.mechanisms.restore_fidelity", stop)
         stopped = CliRunner().invoke(app, command)
     kept = out / "noisy.json"
     assert stopped.exit_code == 130
@@ -157,16 +142,9 @@ def test_bad_input_is_one_sentence(
 
 
 def test_a_tradeoff_can_be_stopped_and_continued(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from ppsm.cli import run; run()", *TRADEOFF]
     options = ["--alphas", "100,1000", "--repetitions", "40", "--out", "out"]
-    started = subprocess.Popen([*command, *options], cwd=tmp_path, stderr=subprocess.PIPE, text=True)  # noqa: S603
     file = tmp_path / "out" / "records.jsonl"
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and not (file.exists() and file.read_text().count("\n") >= 7):
-        time.sleep(0.05)
-    os.kill(started.pid, signal.SIGINT)
-    _, errors = started.communicate(timeout=60)
-    assert started.returncode == 130, errors
+    errors = interrupted(*TRADEOFF, *options, cwd=tmp_path, file=file, lines=7)
     assert "run the same command again to go on" in errors
     kept = read_records(file)
     assert 7 <= len(kept) < 240

@@ -1,14 +1,9 @@
 """``ppsm compare`` from the outside: what is shared, what stays with the owner, stopping and going on."""
 
 import json
-import os
 import re
 import shutil
-import signal
 import stat
-import subprocess
-import sys
-import time
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,23 +18,13 @@ from ppsm.cli import app
 from ppsm.mechanism import Dossier
 from ppsm.mechanism.tradeoff import read_records
 from ppsm.report import Comparison, ExampleRelease, Setting, shareable_page
+from tests.commands import interrupted, ppsm
 
 CELL = ["compare", "--case", "two_node", "--power-stress", "0"]
 QUICK = ["--alphas", "300", "--draws", "1", "--time-limit", "10"]
 SECRET = 812.3456789
 EMBEDDED = ("#", "data:image/png;base64,")
 VOID = {"meta", "br", "use", "path", "rect"}
-
-
-def ppsm(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603
-        [sys.executable, "-c", "from ppsm.cli import run; run()", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=170,
-    )
 
 
 class Page(HTMLParser):
@@ -250,16 +235,10 @@ def test_figures_measured_against_a_secret_are_refused(private: Path) -> None:
 
 
 def test_a_comparison_can_be_stopped_and_continued(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from ppsm.cli import run; run()", *CELL, "--gas-stress", "0"]
+    cell = [*CELL, "--gas-stress", "0"]
     options = ["--alphas", "100,1000", "--draws", "40", "--out", "out"]
-    started = subprocess.Popen([*command, *options], cwd=tmp_path, stderr=subprocess.PIPE, text=True)  # noqa: S603
     file = tmp_path / "out" / "records.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (file.exists() and file.read_text().count("\n") >= 4):
-        time.sleep(0.05)
-    os.kill(started.pid, signal.SIGINT)
-    _, errors = started.communicate(timeout=60)
-    assert started.returncode == 130, errors
+    errors = interrupted(*cell, *options, cwd=tmp_path, file=file, lines=4)
     assert "run the same command again to go on" in errors
     kept = read_records(file)
     assert 4 <= len(kept) < 280
@@ -267,7 +246,7 @@ def test_a_comparison_can_be_stopped_and_continued(tmp_path: Path) -> None:
     check_page(text)
     assert f"It is incomplete: {len(kept)} of 280 runs are done." in text
     options[3] = str(len(kept) // 7 + 1)
-    done = ppsm(*CELL, "--gas-stress", "0", *options, "--json", cwd=tmp_path)
+    done = ppsm(*cell, *options, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert read_records(file)[: len(kept)] == kept
     assert json.loads(done.stdout)["complete"]

@@ -1,0 +1,29 @@
+"""The command line from the outside, in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+COMMAND = [sys.executable, "-c", "from ppsm.cli import run; run()"]
+
+
+def ppsm(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(  # noqa: S603
+        [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=170
+    )
+
+
+def interrupted(*arguments: str, cwd: Path, file: Path, lines: int) -> str:
+    """Press Ctrl-C once a file has some lines; what the command says about it."""
+    started = subprocess.Popen([*COMMAND, *arguments], cwd=cwd, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (file.exists() and file.read_text().count("\n") >= lines):
+        time.sleep(0.05)
+    os.kill(started.pid, signal.SIGINT)
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == 130, errors
+    return errors
