@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.fidelity_releases import Release
 from ppsm.fidelity import Restorer
-from ppsm.fidelity.problem import PublicBounds
-from ppsm.fidelity.reference import Form, solve_reference
+from ppsm.fidelity.problem import Form, PublicBounds
+from ppsm.fidelity.reference import solve_reference
 from ppsm.status import Status
 
 _FORMS: tuple[Form, ...] = ("indicator", "sos1", "big_m")

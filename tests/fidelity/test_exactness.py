@@ -58,12 +58,17 @@ def test_optimum_equals_enumeration_of_patterns(seed: int) -> None:
     assert result.recertify().faithful
 
 
-@pytest.mark.parametrize("seed", [181, 223, 372])
+@pytest.mark.parametrize("seed", [223, 372])
 def test_a_search_that_splits_prices_finds_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = []
     change_turns = JointSearch._change_turns
+
+    def counted(search: JointSearch) -> None:
+        turns.append(search.nodes)
+        change_turns(search)
+
     monkeypatch.setattr(joint_search, "_PATIENCE", 1)
-    monkeypatch.setattr(JointSearch, "_change_turns", lambda self: (turns.append(1), change_turns(self)))
+    monkeypatch.setattr(JointSearch, "_change_turns", counted)
     instance = Instance(seed)
     result = instance.restore()
     assert turns

@@ -192,6 +192,7 @@ def test_a_secret_is_refused_and_a_release_is_read() -> None:
         ({"target_value": float("inf")}, "value target is inf"),
         ({"bounds": (5.0, 4.0)}, "public bounds of 'town'"),
         ({"norm": "l3"}, "norm is 'l3'"),
+        ({"method": "gurobi"}, "method is 'gurobi'"),
         ({"released": [1.0, 2.0]}, "released vector has shape"),
         ({"released": [float("nan")]}, "released vector of 'town' is nan"),
         ({"prior": Prior([1.0], [0.0], 1.0)}, "prior spread of 'town'"),
