@@ -20,7 +20,7 @@ from ppsm.errors import PpsmError
 
 _PPSM_P_SECONDS = 5.0
 # SCIP finishes networks of this size, so that there are objectives to compare.
-_SMALL_JUNCTIONS = 12
+_SMALL_JUNCTIONS = 40
 
 
 def study(

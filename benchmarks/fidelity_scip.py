@@ -77,6 +77,6 @@ def against_scip(releases: Sequence[Release], small: Sequence[Release], cap_s: f
 
 
 def scip_sample(releases: Sequence[Release], count: int) -> list[Release]:
-    """Instances spread evenly over cells and alphas."""
-    step = max(1, len(releases) // max(1, count))
-    return list(releases[step // 2 :: step][:count])
+    """Instances picked at random over cells and alphas, always the same ones."""
+    order = np.random.default_rng(0).permutation(len(releases))
+    return [releases[index] for index in order[:count]]
