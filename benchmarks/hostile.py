@@ -7,7 +7,6 @@ Inputs are numbered, so that a long run can be cut into parts: the second half i
 import argparse
 import json
 import time
-from collections import Counter
 
 from rich.progress import track
 from tests.fidelity.hostile import attack
@@ -22,13 +21,16 @@ def main() -> None:
     options = parser.parse_args()
     started = time.perf_counter()
     numbers = range(options.first, options.first + options.count)
-    ended = Counter(attack(number) for number in track(numbers, "hostile inputs", disable=options.json))
+    ends: dict[str, list[int]] = {}
+    for number in track(numbers, "hostile inputs", disable=options.json):
+        ends.setdefault(attack(number), []).append(number)
     seconds = time.perf_counter() - started
+    counts = {how: {"inputs": len(which), "first": which[0]} for how, which in ends.items()}
     if options.json:
-        print(json.dumps({"inputs": options.count, "ended": ended, "seconds": seconds}))
+        print(json.dumps({"inputs": options.count, "ended": counts, "seconds": seconds}))
         return
-    for how, number in ended.most_common():
-        print(f"{number:>7}  {how}")
+    for how, count in sorted(counts.items(), key=lambda one: -one[1]["inputs"]):
+        print(f"{count['inputs']:>7}  {how} (first: number {count['first']})")
     print(f"{options.count} inputs in {seconds:.0f} s")
 
 
