@@ -63,7 +63,7 @@ def study(
 
 _SUMMARY = ("instances", "certified_share", "p50_s", "p95_s", "max_s", "max_gap", "widened")
 _AGREEMENT = ("instances", "certified_share", "p50_s", "p95_s", "speedup_median", "max_rel_diff")
-_SCIP = ("cell", "alpha_mwh", "form", "finished", "scip_s", "ours_s", "rel_diff")
+_SCIP = ("cell", "alpha_mwh", "form", "ended", "scip_s", "ours_s", "rel_diff")
 
 
 def tables(report: dict[str, Any]) -> list[Table]:

@@ -36,6 +36,7 @@ def run_forms(release: Release, cap_s: float) -> list[dict[str, Any]]:
                 "alpha_mwh": instance.alpha_mwh,
                 "form": form,
                 "finished": theirs.status is Status.PROVEN_OPTIMAL,
+                "ended": str(theirs.status),
                 "scip_s": seconds,
                 "ours_s": release.cpu_s,
                 "rel_diff": abs(objective - ours) / max(ours, 1e-6) if np.isfinite(objective) else None,
