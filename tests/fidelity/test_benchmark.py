@@ -9,7 +9,9 @@ from benchmarks.fidelity_cells import draw, synthetic_cells
 
 def test_the_study_reports_what_machines_read() -> None:
     cells = synthetic_cells(10, (1.0,))
-    report = study(cells, draws=1, scip_instances=1, scip_cap_s=5.0, sizes=(10, 20), prior_draws=1)
+    report = study(
+        cells, draws=1, scip_instances=1, scip_cap_s=5.0, small_junctions=10, sizes=(10, 20), prior_draws=1
+    )
     assert report["instances"] == 3
     assert report["certified_share"] == 1.0
     assert 0.0 < report["p50_s"] <= report["p95_s"] <= report["max_s"]
