@@ -53,8 +53,8 @@ figures: $(READY) ## solve stress cells of the Northeast and draw the documentat
 fidelity: $(READY) ## the long study of the fidelity phase on the Northeast case, against SCIP, and as networks grow
 	$(BIN)/python -m benchmarks.fidelity $(ARGS)
 
-hostile: $(READY) ## ten thousand hostile inputs to the fidelity phase
-	$(BIN)/python -m benchmarks.hostile
+hostile: $(READY) ## ten thousand hostile inputs to the fidelity phase (a quarter of an hour); a part: ARGS="--first 0 --count 100"
+	$(BIN)/python -m benchmarks.hostile $(ARGS)
 
 # A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
 WORKERS ?= 2

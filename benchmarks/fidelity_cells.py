@@ -69,7 +69,9 @@ def synthetic_cells(junctions: int = 146, stresses: Sequence[float] = (0.8, 1.0,
     ]
 
 
-def draw(cells: Sequence[Cell], draws: int, *, prices: bool, eta: float = 0.001) -> list[Instance]:
+def draw(
+    cells: Sequence[Cell], draws: int, *, prices: bool, eta: float = 0.001, first: int = 0
+) -> list[Instance]:
     """Noisy draws of every cell and alpha; seeds come from the axes, so that each draw is always the same."""
     instances = []
     for number, cell in enumerate(cells):
@@ -77,7 +79,7 @@ def draw(cells: Sequence[Cell], draws: int, *, prices: bool, eta: float = 0.001)
         target = cell.follower.parameter_map.T @ outcome.prices if prices else None
         bands = Bands.relative(outcome.value, target, eta_p=eta, eta_d=eta)
         for alpha in ALPHAS_MWH:
-            for repetition in range(draws):
+            for repetition in range(first, first + draws):
                 rng = np.random.default_rng([number, int(alpha), repetition])
                 noise = rng.laplace(size=cell.demand.size) * alpha / cell.unit_mwh
                 instances.append(Instance(cell, alpha, cell.demand + noise, bands))

@@ -16,7 +16,7 @@ from ppsm.program import LinearProgram
 
 _TANGENTS = 8
 _BLOCK_PRICES = (3.0, 3.6, 4.4, 5.6, 7.5, 11.0)
-_LOW, _HIGH = 0.17, 1.0  # squared pressures
+_LOW, _HIGH = 0.17, 1.0  # squared pressures as shares of the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +119,15 @@ def _program(
         rows.append(int(at))
         cols.append(junctions + count + k)
         data.append(1.0)
+    # Squared pressures are counted in drops of a typical pipe, so that long networks are no worse scaled.
     drop = (_HIGH - _LOW) / (int(depth.max()) + 2.0)
+    lowest, highest = _LOW / drop, _HIGH / drop
     for k in range(count):
         up, down, flow = int(arcs.start[k]), int(arcs.end[k]), junctions + k
         if arcs.kind[k] == 0:
             nominal = max(0.2, float(passing[down])) * float(rng.uniform(1.05, 1.6))
-            factor = nominal**2 / drop
-            largest = float(np.sqrt(factor * (_HIGH - _LOW)))
+            factor = nominal**2
+            largest = float(np.sqrt(factor * (highest - lowest)))
             add([(up, 1.0), (down, -1.0)], 0.0, np.inf, f"drop[{k}]")
             for t in range(1, _TANGENTS):
                 at_flow = largest * (t / (_TANGENTS - 1)) ** 2
@@ -141,12 +143,12 @@ def _program(
     cost = np.zeros(columns)
     cost[junctions + count :] = [100.0 * price * f for (_, price), f in zip(blocks, shift, strict=True)]
     top = np.full(columns, np.inf)
-    top[:junctions] = _HIGH
+    top[:junctions] = highest
     top[junctions + count :] = size
     # the root can serve everybody, so that every demand within reason is feasible
     top[junctions + count : junctions + count + len(_BLOCK_PRICES)] = size + 0.25 * total
     bottom = np.zeros(columns)
-    bottom[:junctions] = _LOW
+    bottom[:junctions] = lowest
     return LinearProgram.from_arrays(
         cost=cost,
         matrix=sp.csr_array((data, (rows, cols)), shape=(len(lower), columns)),

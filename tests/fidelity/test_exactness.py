@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ppsm.arrays import FloatArray
-from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits
+from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits, joint_search
+from ppsm.fidelity.joint_search import JointSearch
 from ppsm.game.follower import Follower
 from ppsm.program import LinearProgram
 from ppsm.status import Status
@@ -55,6 +56,27 @@ def test_optimum_equals_enumeration_of_patterns(seed: int) -> None:
     assert result.objective == pytest.approx(expected, rel=1e-4, abs=1e-6)
     assert result.bound <= result.objective
     assert result.recertify().faithful
+
+
+@pytest.mark.parametrize("seed", [223, 372])
+def test_a_search_that_splits_prices_finds_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = []
+    change_turns = JointSearch._change_turns
+
+    def counted(search: JointSearch) -> None:
+        turns.append(search.nodes)
+        change_turns(search)
+
+    monkeypatch.setattr(joint_search, "_PATIENCE", 1)
+    monkeypatch.setattr(JointSearch, "_change_turns", counted)
+    instance = Instance(seed)
+    result = instance.restore()
+    assert turns
+    assert result.certified
+    assert result.objective == pytest.approx(
+        brute_force(instance.follower, instance.released, instance.bands, instance.lower, instance.upper),
+        rel=1e-4,
+    )
 
 
 @pytest.mark.parametrize("seed", [3, 4, 9, 12])

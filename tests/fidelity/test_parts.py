@@ -12,8 +12,8 @@ from ppsm.fidelity.branching import Incumbent, SearchOutcome
 from ppsm.fidelity.certificate import certify
 from ppsm.fidelity.elastic import least_widening
 from ppsm.fidelity.monotone import is_monotone
-from ppsm.fidelity.problem import PublicBounds
-from ppsm.fidelity.reference import Form, solve_reference
+from ppsm.fidelity.problem import Form, PublicBounds
+from ppsm.fidelity.reference import solve_reference
 from ppsm.program import LinearProgram
 from ppsm.solvers.qp import QuadraticProgram, solve_qp, solve_qp_with_clarabel, solve_qp_with_piqp
 from ppsm.status import Status
@@ -56,13 +56,23 @@ def test_textbook_forms_agree(form: Form, seed: int) -> None:
         assert theirs.objective * unit == pytest.approx(ours.objective, rel=1e-3, abs=1e-4)
 
 
+@pytest.mark.parametrize("method", ["indicator", "sos1"])
+def test_textbook_forms_share_the_interface(method: Form) -> None:
+    ours = restore(two_nodes(), [3.0, 5.0], 15.0, [1.0, 3.0], bounds=(0.0, 20.0))
+    theirs = restore(two_nodes(), [3.0, 5.0], 15.0, [1.0, 3.0], bounds=(0.0, 20.0), method=method)
+    assert theirs.certified
+    assert theirs.recertify().faithful
+    assert theirs.objective == pytest.approx(ours.objective, rel=1e-3)
+    assert theirs.solvers[0].startswith("SCIP")
+    widened = restore(two_nodes(), [3.0, 5.0], 2.0, [1.0, 3.0], 0.1, bounds=(0.0, 20.0), method=method)
+    assert widened.widening == pytest.approx(
+        restore(two_nodes(), [3.0, 5.0], 2.0, [1.0, 3.0], 0.1, bounds=(0.0, 20.0)).widening, rel=2e-3
+    )
+
+
 def test_big_m_refuses_a_multiplier_without_bound() -> None:
-    restorer = Restorer(one_node())
-    bounds = PublicBounds.of((0.0, 20.0), restorer.names)
-    bands = Bands(35.0, 0.35).checked(restorer.names)
-    core = restorer.core(np.array([8.0]), bands, bounds, "l2", None)
     with pytest.raises(NoValidBoundError, match="multiplier"):
-        solve_reference(core, "big_m")
+        restore(one_node(), [8.0], 35.0, eta_p=0.01, bounds=(0.0, 20.0), method="big_m")
 
 
 def test_batch_equals_single_calls_in_order() -> None:

@@ -1,5 +1,7 @@
 """Hand-computed markets, modes, bands, priors and bad input."""
 
+from typing import Any
+
 import linopy
 import numpy as np
 import pytest
@@ -190,8 +192,15 @@ def test_a_secret_is_refused_and_a_release_is_read() -> None:
         ({"target_prices": [5.0, 5.0]}, "target price has shape"),
         ({"target_prices": [float("nan")]}, "target price of 'town' is nan"),
         ({"target_value": float("inf")}, "value target is inf"),
+        ({"target_value": 1e300}, "value target is 1e\\+300"),
+        ({"target_value": "much"}, "value target is 'much'"),
+        ({"target_prices": ["dear"]}, r"target price is \['dear'\]"),
+        ({"released": [1e25]}, "released vector of 'town' is 1e\\+25; expected at most 1e\\+15"),
+        ({"bounds": 5.0}, "public bounds are 5.0; expected a pair"),
+        ({"bounds": (0.0, "high")}, "upper bound is 'high'"),
         ({"bounds": (5.0, 4.0)}, "public bounds of 'town'"),
         ({"norm": "l3"}, "norm is 'l3'"),
+        ({"method": "gurobi"}, "method is 'gurobi'"),
         ({"released": [1.0, 2.0]}, "released vector has shape"),
         ({"released": [float("nan")]}, "released vector of 'town' is nan"),
         ({"prior": Prior([1.0], [0.0], 1.0)}, "prior spread of 'town'"),
@@ -202,6 +211,12 @@ def test_bad_input_names_the_culprit(arguments: dict[str, object], message: str)
     given: dict[str, object] = {"released": [8.0], "target_value": 35.0, "target_prices": [5.0], **arguments}
     with pytest.raises(InputError, match=message):
         restore(one_node(), **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limits", [{"gap": float("nan")}, {"nodes": 0}, {"seconds": -1.0}])
+def test_limits_that_make_no_sense_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"limit '{next(iter(limits))}' is"):
+        SearchLimits(**limits)
 
 
 def test_bounds_that_nobody_can_serve_name_the_conflict() -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.errors import InputError
 from ppsm.fidelity.band import DualPoint, FollowerLps
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.duality_bound import DualityBound
@@ -40,6 +41,11 @@ class SearchLimits:
     nodes: int = 100_000
     seconds: float = 60.0
     barren_seconds: float = INFINITY
+
+    def __post_init__(self) -> None:
+        for name, least in (("gap", 0.0), ("nodes", 1), ("seconds", 0.0)):
+            if not getattr(self, name) >= least:
+                raise InputError(f"the limit '{name}' is {getattr(self, name)}; expected at least {least:g}.")
 
 
 @dataclass(frozen=True, eq=False)

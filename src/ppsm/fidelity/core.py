@@ -10,6 +10,8 @@ from ppsm.fidelity.arrays import ScaledFollower
 
 # So exact is an interior-point answer where the objective vanishes: squares of it drown in the tolerance.
 _UNMOVED = 1e-6
+# Points farther away than this, in units of the follower's typical quantity, are nothing but rounding.
+TOO_FAR = 1e12
 
 
 @dataclass(frozen=True, eq=False)

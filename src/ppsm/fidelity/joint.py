@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray, SparseMatrix
 from ppsm.fidelity.arrays import ScaledFollower
-from ppsm.fidelity.core import Core
+from ppsm.fidelity.core import TOO_FAR, Core
 from ppsm.fidelity.slices import SlicedMatrix
 from ppsm.solvers.qp import QuadraticProgram, solve_qp
 from ppsm.status import Status
@@ -161,6 +161,9 @@ class JointRelaxation:
             return None
         full = values.copy()
         full[free] = solution.columns
+        if np.abs(full[: parts.answers + parts.entries]).max(initial=0.0) > TOO_FAR:
+            self.failures += 1
+            return None
         return self._point(solution.bound + constant, full, box, penalty, held)
 
     def _objective(

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from ppsm.arrays import FloatArray
 from ppsm.fidelity.band import FollowerLps
 from ppsm.fidelity.branching import Incumbent
-from ppsm.fidelity.core import Core
+from ppsm.fidelity.core import TOO_FAR, Core
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_lp
 
@@ -61,6 +61,8 @@ def _nearest_on_support(core: Core, incumbent: Incumbent) -> FloatArray | None:
     entries, answers = core.reference.size, program.shape[1]
     shift = core.rows_at(incumbent.parameter)
     row_lower, row_upper, column_lower, column_upper = core.follower.bounds(shift, tight=incumbent.support)
+    if (column_lower > column_upper).any() or np.abs(shift).max(initial=0.0) > TOO_FAR:
+        return None
     move = core.follower.parameter_map
     columns = answers + 2 * entries
     nearest = solve_lp(

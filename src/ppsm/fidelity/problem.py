@@ -21,9 +21,14 @@ from ppsm.fidelity.core import Core
 from ppsm.privacy.sensitive import Sensitive
 
 Norm = Literal["l2", "l1"]
+# The textbook forms of the optimality conditions, and the search that replaces them.
+Form = Literal["big_m", "indicator", "sos1"]
+Method = Literal["search", "big_m", "indicator", "sos1"]
 
 # A price target near zero has a band of this share of the largest target's, so that it is never empty.
 _PRICE_FLOOR = 0.01
+# Beyond this size a unit more or less is lost in rounding, and solvers take numbers for infinite.
+_LARGEST = 1e15
 
 
 @runtime_checkable
@@ -53,8 +58,19 @@ def public_values(released: PublicVector | ArrayLike, names: tuple[str, ...]) ->
                 f"the released vector is labelled '{labels[0]}', ..., the follower's parameter "
                 f"'{names[0]}', ...; expected the same names in the same order."
             )
-        return frozen_vector(released.values, len(names), "the released vector", names=names)
-    return frozen_vector(released, len(names), "the released vector", names=names)
+        return _moderate(released.values, names, "the released vector")
+    return _moderate(released, names, "the released vector")
+
+
+def _moderate(given: Any, names: tuple[str, ...], what: str) -> FloatArray:
+    """A frozen vector of numbers that solvers can work with."""
+    vector = frozen_vector(given, len(names), what, names=names)
+    for index in np.flatnonzero(np.abs(vector) > _LARGEST)[:1]:
+        raise InputError(
+            f"{what} of '{names[index]}' is {vector[index]:g}; expected at most {_LARGEST:g} in size: "
+            "use larger units."
+        )
+    return vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +99,14 @@ class Bands:
 
         A price target smaller than 1 % of the largest one gets the width of that 1 %.
         """
-        value_width = 0.0 if value is None else _checked_width(eta_p, "eta_p") * abs(float(value))
+        value_width = 0.0
+        if value is not None:
+            value = float(_numbers(value, "the value target"))
+            value_width = _checked_width(eta_p, "eta_p") * abs(value)
         if prices is None:
             return cls(value, value_width)
-        target = np.array(prices, dtype=np.float64, ndmin=1)
-        fractions = np.asarray(eta_d, dtype=np.float64)
+        target = np.atleast_1d(_numbers(prices, "the target price"))
+        fractions = _numbers(eta_d, "eta_d")
         if fractions.ndim and fractions.shape != target.shape:
             raise InputError(
                 f"eta_d has shape {fractions.shape} for {target.size} prices; pass one number, or one each."
@@ -100,14 +119,15 @@ class Bands:
 
     def checked(self, names: tuple[str, ...]) -> Self:
         """The same bands with every number checked and frozen."""
-        if self.value is not None and not np.isfinite(self.value):
+        if self.value is not None and not abs(self.value) <= _LARGEST:
             raise InputError(
-                f"the value target is {self.value}; expected a finite number, or None for no band."
+                f"the value target is {self.value}; expected a number of at most {_LARGEST:g} in size, or "
+                "None for no band."
             )
         _checked_width(self.value_width, "the width of the value band")
         if self.prices is None:
             return type(self)(self.value, float(self.value_width))
-        prices = frozen_vector(self.prices, len(names), "the target price", names=names)
+        prices = _moderate(self.prices, names, "the target price")
         width = np.broadcast_to(np.asarray(self.price_width, dtype=np.float64), prices.shape)
         width = frozen_vector(width, len(names), "the width of the price band", infinite=True, names=names)
         if (width < 0).any():
@@ -136,6 +156,13 @@ class Bands:
 def _grown(width: Any, size: Any, factor: float) -> Any:
     step = np.where(np.asarray(width) > 0, width, 0.001 * np.where(np.asarray(size) > 0, size, 1.0))
     return np.where(np.asarray(width) > 0, width * factor, step * (factor - 1.0))
+
+
+def _numbers(given: ArrayLike, what: str) -> FloatArray:
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is {given!r}; expected numbers.") from None
 
 
 def _checked_width(width: float, what: str) -> float:
@@ -187,10 +214,13 @@ class PublicBounds:
     @classmethod
     def of(cls, bounds: tuple[ArrayLike, ArrayLike] | None, names: tuple[str, ...]) -> Self:
         """Check a pair (lower, upper) of numbers or vectors."""
-        lower, upper = (0.0, INFINITY) if bounds is None else bounds
+        try:
+            lower, upper = (0.0, INFINITY) if bounds is None else bounds
+        except (TypeError, ValueError):
+            raise InputError(f"the public bounds are {bounds!r}; expected a pair (lower, upper).") from None
         parts = []
         for what, side in (("lower", lower), ("upper", upper)):
-            filled = np.asarray(side, dtype=np.float64)
+            filled = _numbers(side, f"the {what} bound")
             filled = np.full(len(names), float(filled)) if filled.ndim == 0 else filled
             parts.append(frozen_vector(filled, len(names), f"the {what} bound", infinite=True, names=names))
         for index in np.flatnonzero((parts[0] > parts[1]) | (parts[0] == INFINITY) | (parts[1] == -INFINITY))[

@@ -9,33 +9,37 @@ the extra ``ppsm[scip]``.
 
 import math
 import time
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
+from ppsm.arrays import INFINITY, FloatArray, IntArray, SparseMatrix
 from ppsm.errors import InputError, NoValidBoundError
+from ppsm.fidelity.branching import NONE, Incumbent, SearchLimits, SearchOutcome
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.joint import JointMatrices
+from ppsm.fidelity.problem import Form
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
-from ppsm.solvers.scip import scip_is_installed
+from ppsm.solvers.scip import need_scip
 from ppsm.status import Status
-
-Form = Literal["big_m", "indicator", "sos1"]
 
 # A proven bound is widened by this much: then a multiplier that touches its M exposes a wrong bound.
 _MARGIN = 0.01
 _CPU_CLOCK = 1
 # Slacks and multipliers are of the order of 1; a looser tolerance lets complementarity slip through.
 _FEASIBILITY = 1e-9
+_SUPPORT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceResult:
-    """What SCIP found, in scaled units; ``touched`` names multipliers at their M: then nothing is proven."""
+    """What SCIP found, in scaled units; ``touched`` names multipliers at their M: then nothing is proven.
+
+    ``support`` are the sides with a positive multiplier.
+    """
 
     status: Status
     form: Form
@@ -45,6 +49,21 @@ class ReferenceResult:
     nodes: int
     seconds: float
     touched: tuple[str, ...] = ()
+    columns: FloatArray = field(default_factory=lambda: np.empty(0))
+    support: IntArray = field(default_factory=NONE.copy)
+
+
+def search_by_textbook(core: Core, form: Form, limits: SearchLimits) -> SearchOutcome:
+    """What :func:`solve_reference` finds, as the outcome of a search."""
+    found = solve_reference(core, form, limits.seconds, limits.gap)
+    if found.status is Status.INFEASIBLE:
+        return SearchOutcome(found.status, None, INFINITY, found.nodes)
+    bound = core.least if found.touched else max(core.least, found.bound)
+    incumbent = None
+    if found.status.has_answer:
+        within = np.clip(found.parameter, core.lower, core.upper)
+        incumbent = Incumbent(found.objective, within, found.columns, found.support)
+    return SearchOutcome(found.status, incumbent, bound, found.nodes)
 
 
 def solve_reference(
@@ -56,10 +75,9 @@ def solve_reference(
     says what to take for them (relative to the largest cost). An assumed M is checked afterwards like the
     others.
     """
-    if not scip_is_installed():
-        raise InputError("the reference forms need SCIP, which is not installed; run: pip install pyscipopt.")
+    need_scip(f"the textbook form '{form}'")
     if not core.is_least_squares:
-        raise InputError("the reference forms know only the l2 distance; use norm='l2'.")
+        raise InputError("the textbook forms know only the l2 distance; use norm='l2'.")
     started = time.perf_counter()
     textbook = _Textbook(core, form, assumed_m)
     model = textbook.model
@@ -178,7 +196,18 @@ class _Textbook:
         done = ended in ("optimal", "gaplimit") and not touched
         status = Status.PROVEN_OPTIMAL if done else Status.INCUMBENT
         objective = core.objective(parameter)
-        return ReferenceResult(status, self.form, objective, bound, parameter, nodes, seconds, touched)
+        return ReferenceResult(
+            status=status,
+            form=self.form,
+            objective=objective,
+            bound=bound,
+            parameter=parameter,
+            nodes=nodes,
+            seconds=seconds,
+            touched=touched,
+            columns=values[: self.parts.answers],
+            support=np.flatnonzero(~core.follower.sides.is_free & (multipliers > _SUPPORT)),
+        )
 
 
 class _Ranges:

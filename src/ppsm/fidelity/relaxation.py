@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
-from ppsm.fidelity.core import Core
+from ppsm.fidelity.core import TOO_FAR, Core
 from ppsm.fidelity.slices import MatrixPart, SlicedMatrix
 from ppsm.solvers.qp import QuadraticProgram, solve_qp
 from ppsm.status import Status
@@ -140,6 +140,9 @@ class Relaxation:
         core, answers = self.core, self._answers
         full = layout.values.copy()
         full[~layout.is_fixed] = unit * solution.columns
+        if np.abs(full).max(initial=0.0) > TOO_FAR:
+            self.failures += 1
+            return None
         entries = slice(answers, answers + self._entries)
         fixed_move = layout.values[entries]
         constant = core.constant + float((core.curvature * fixed_move**2 + core.slope * fixed_move).sum())

@@ -8,7 +8,7 @@ import time
 import weakref
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,7 @@ from ppsm.fidelity.monotone import is_monotone
 from ppsm.fidelity.polish import faithful_witness
 from ppsm.fidelity.problem import (
     Bands,
+    Method,
     Norm,
     Prior,
     PublicBounds,
@@ -36,12 +37,14 @@ from ppsm.fidelity.problem import (
     build_core,
     public_values,
 )
+from ppsm.fidelity.reference import search_by_textbook
 from ppsm.fidelity.result import FidelityResult
 from ppsm.game.follower import Follower
 from ppsm.program import LinearProgram
 from ppsm.solvers.conflict import find_conflict
 from ppsm.solvers.highs import HIGHS, solve_lp
 from ppsm.solvers.qp import CLARABEL, PIQP
+from ppsm.solvers.scip import scip_version
 from ppsm.status import Status
 
 # Moves below this share of the typical quantity are rounding of the solvers.
@@ -66,6 +69,7 @@ def restore(
     prior: Prior | None = None,
     elastic: bool = True,
     limits: SearchLimits | None = None,
+    method: Method = "search",
 ) -> FidelityResult:
     """Find the faithful vector nearest to a released one.
 
@@ -73,12 +77,13 @@ def restore(
     the follower is restored. ``eta_p`` and ``eta_d`` are fractions of the targets (0.001 is 0.1 %;
     :class:`Bands` has absolute widths), ``bounds`` is a pair (lower, upper) that everybody knows, by
     default ``(0, inf)``. If nothing satisfies the bands and ``elastic`` is set, both are widened by the
-    least common factor, which the result reports.
+    least common factor, which the result reports. ``method`` names one of SCIP's textbook forms instead of
+    our search; they know only the l2 distance and are a thousand times slower.
     """
     bands = Bands.relative(target_value, target_prices, eta_p=eta_p, eta_d=eta_d)
     restorer = Restorer.of(follower)
     return restorer.restore(
-        released, bands, bounds, norm=norm, prior=prior, elastic=elastic, limits=limits or SearchLimits()
+        released, bands, bounds, norm=norm, prior=prior, elastic=elastic, limits=limits, method=method
     )
 
 
@@ -121,16 +126,19 @@ class Restorer:
         prior: Prior | None = None,
         elastic: bool = True,
         limits: SearchLimits | None = None,
+        method: Method = "search",
     ) -> FidelityResult:
         """As :func:`restore`, with absolute bands."""
         started = time.perf_counter()
         values = public_values(released, self.names)
         if norm not in ("l2", "l1"):
             raise InputError(f"the norm is '{norm}'; expected 'l2' or 'l1'.")
+        if method not in get_args(Method):
+            raise InputError(f"the method is '{method}'; expected one of: {', '.join(get_args(Method))}.")
         checked = bands.checked(self.names)
         public = PublicBounds.of(bounds, self.names)
         strengths = None if prior is None else prior.strengths(self.names, norm)
-        task = _Task(self, values, checked, public, norm, strengths, limits or SearchLimits())
+        task = _Task(self, values, checked, public, norm, strengths, limits or SearchLimits(), method)
         return task.run(started, elastic=elastic)
 
     def core(
@@ -144,9 +152,11 @@ class Restorer:
         """The scaled problem."""
         return build_core(self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior)
 
-    def search(self, core: Core, asked: SearchLimits) -> SearchOutcome:
+    def search(self, core: Core, asked: SearchLimits, method: Method) -> SearchOutcome:
         """Run the search that suits a problem; a little of the gap is left to the polish."""
         limits = replace(asked, gap=_SHARE_OF_GAP * asked.gap)
+        if method != "search":
+            return search_by_textbook(core, method, limits)
         if core.is_least_squares and not core.has_price_band and core.has_value_band:
             lower = core.lower * self.scaled.quantity_unit
             monotone = is_monotone(self.program, self.parameter_map, lower)
@@ -227,9 +237,10 @@ class _Task:
         norm: Norm,
         prior: tuple[FloatArray, FloatArray] | None,
         limits: SearchLimits,
+        method: Method,
     ) -> None:
         self.restorer, self.values, self.bands, self.bounds = restorer, values, bands, bounds
-        self.norm, self.prior, self.limits = norm, prior, limits
+        self.norm, self.prior, self.limits, self.method = norm, prior, limits, method
         unit = restorer.scaled.quantity_unit
         self.objective_unit = unit**2 if norm == "l2" else unit
 
@@ -250,7 +261,7 @@ class _Task:
 
     def _solved(self, core: Core, limits: SearchLimits) -> "_Found":
         """Search and look for a witness: what LP vertices do not confirm was not found."""
-        outcome = self.restorer.search(core, limits)
+        outcome = self.restorer.search(core, limits, self.method)
         if outcome.incumbent is None:
             return _Found(outcome, None)
         return _Found(outcome, self.restorer.witness(core, outcome.incumbent))
@@ -302,7 +313,8 @@ class _Task:
     ) -> FidelityResult:
         parameter, certificate, claim, objective = np.empty(0), None, None, np.nan
         outcome = found.outcome
-        status, solvers = outcome.status, (PIQP, HIGHS, CLARABEL)
+        status = outcome.status
+        solvers = (PIQP, HIGHS, CLARABEL) if self.method == "search" else (scip_version(), HIGHS)
         if found.witness is None:
             status = _without_answer(outcome)
         else:

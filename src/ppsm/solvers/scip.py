@@ -28,6 +28,13 @@ def scip_is_installed() -> bool:
     return importlib.util.find_spec("pyscipopt") is not None
 
 
+def scip_version() -> str:
+    """Name and version of the installed SCIP."""
+    from pyscipopt import Model
+
+    return f"SCIP {Model().version()}"
+
+
 def need_scip(what: str) -> None:
     """Refuse what cannot be done without SCIP, and say how to get it."""
     if not scip_is_installed():
