@@ -213,6 +213,11 @@ def test_bad_input_names_the_culprit(arguments: dict[str, object], message: str)
         restore(one_node(), **given)  # type: ignore[arg-type]
 
 
+def test_what_is_no_follower_is_refused() -> None:
+    with pytest.raises(InputError, match="the follower is a str; expected a ppsm.Follower"):
+        restore("market", [1.0])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("limits", [{"gap": float("nan")}, {"nodes": 0}, {"seconds": -1.0}])
 def test_limits_that_make_no_sense_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"limit '{next(iter(limits))}' is"):

@@ -103,6 +103,8 @@ class Restorer:
     @classmethod
     def of(cls, follower: Follower) -> "Restorer":
         """The restorer of a follower, made once."""
+        if not isinstance(follower, Follower):
+            raise InputError(f"the follower is a {type(follower).__name__}; expected a ppsm.Follower.")
         if follower not in cls._known:
             cls._known[follower] = cls(follower)
         return cls._known[follower]
