@@ -214,7 +214,7 @@ def test_bad_input_names_the_culprit(arguments: dict[str, object], message: str)
 
 
 def test_what_is_no_follower_is_refused() -> None:
-    with pytest.raises(InputError, match="the follower is a str; expected a ppsm.Follower"):
+    with pytest.raises(InputError, match="the follower is a str; expected a"):
         restore("market", [1.0])  # type: ignore[arg-type]
 
 
