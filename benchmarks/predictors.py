@@ -27,7 +27,9 @@ def trained(days: InventedDays, alpha: float) -> Learned:
     return learned
 
 
-def measure(workspace: Workspace, instances: list[Instance], name: str, predictor: Predictor | None) -> None:
+def show_runs(
+    workspace: Workspace, instances: list[Instance], name: str, predictor: Predictor | None
+) -> None:
     records = [run_instance(workspace, instance, predictor) for instance in instances]
     cleared = [record for record in records if record["feasible"]]
     leader, gas = (
@@ -73,7 +75,7 @@ def main() -> None:
                 for repetition in range(arguments.repetitions)
             ]
             for name, predictor in predictors.items():
-                measure(workspace, instances, name, predictor)
+                show_runs(workspace, instances, name, predictor)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """What is shipped: one version everywhere, the marker for type checkers, the licence."""
 
+import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -7,6 +9,8 @@ import tomllib
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+
+from benchmarks.__main__ import modules
 
 import ppsm
 
@@ -53,3 +57,11 @@ def test_wheel_holds_the_package_its_type_marker_and_its_licence(tmp_path: Path)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("licenses/NOTICE") for name in names)
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
+
+
+def test_every_benchmark_of_make_bench_can_be_called() -> None:
+    found = [importlib.import_module(f"benchmarks.{name}") for name in modules()]
+    measures = [module.measure for module in found if hasattr(module, "measure")]
+    assert len(measures) >= 4
+    for measure in measures:
+        inspect.signature(measure).bind()  # raises where it wants arguments

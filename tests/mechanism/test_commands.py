@@ -58,7 +58,7 @@ def test_a_private_release_of_a_file(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "out" / "ledger.db")
     assert ledger.confirm(dossier.released)
     assert ledger.verify().ok
-    for file in (tmp_path / "out").iterdir():
+    for file in (path for path in (tmp_path / "out").rglob("*") if path.is_file()):
         assert b"812.3456" not in file.read_bytes()
     # the budget of that directory covers one release
     again = ppsm(*RELEASE, *given, cwd=tmp_path)
@@ -80,22 +80,28 @@ def test_an_interrupted_release_goes_on_from_its_noise(
     with monkeypatch.context() as patched:
         patched.setattr("ppsm.mechanism.mechanisms.restore_fidelity", stop)
         stopped = CliRunner().invoke(app, command)
-    kept = out / "noisy.json"
+    kept = out / "owner" / "pending.json"
     assert stopped.exit_code == 130
-    assert f"--noisy {kept}" in stopped.stderr
-    noisy = Released.from_json(kept.read_text())
+    assert "run the same command again to go on without a new charge" in stopped.stderr
+    assert kept.stat().st_mode & 0o077 == 0
+    content = json.loads(kept.read_text())
+    noisy = Released.from_json(json.dumps(content["noisy"]))
     assert noisy.private
-    for wrong in (["--dataset", "other"], ["--seed", "1"]):
-        assert isinstance(
-            CliRunner().invoke(app, [*command, "--noisy", str(kept), *wrong]).exception, InputError
-        )
-    done = CliRunner().invoke(app, [*command, "--noisy", str(kept)])
+    other = tmp_path / "other.csv"
+    other.write_text("node,demand_mwh\nhomes,700\n")
+    for wrong in (["--demand", str(other)], ["--alpha", "200"], ["--power-stress", "0.1"]):
+        assert isinstance(CliRunner().invoke(app, [*command, *wrong]).exception, InputError)
+    done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     dossier = Dossier.from_json((out / "dossier.json").read_text())
     assert dossier.noisy.values == pytest.approx(noisy.values)
     assert not kept.exists()
     # charged once, for what was released in the end
     assert Ledger(out / "ledger.db").confirm(dossier.released)
+    # noise that this ledger never charged is no release
+    content["noisy"]["receipt"]["entry_hash"] = "0" * 64
+    kept.write_text(json.dumps(content))
+    assert isinstance(CliRunner().invoke(app, command).exception, LedgerError)
 
 
 def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:

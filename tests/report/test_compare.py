@@ -12,10 +12,11 @@ import pytest
 from markupsafe import escape
 from typer.testing import CliRunner
 
-from ppsm import InputError, Ledger, PrivacyError, load_case
+from ppsm import InputError, Ledger, PrivacyError, Sensitive, load_case
 from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
 from ppsm.mechanism import Dossier
+from ppsm.mechanism.pending import PendingRelease
 from ppsm.mechanism.tradeoff import read_records
 from ppsm.report import Comparison, ExampleRelease, Setting, shareable_page
 from tests.commands import interrupted, ppsm
@@ -205,13 +206,17 @@ def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> No
         assert message in refused.stderr
         assert len(refused.stderr.splitlines()) == 1
     # stopped after the charge, before the release was written
-    noisy = Dossier.from_json(before.decode()).noisy
+    kept = Dossier.from_json(before.decode())
     (private / "out" / "dossier.json").unlink()
-    (private / "out" / "noisy.json").write_text(noisy.to_json())
+    demand = Sensitive([SECRET], dataset="gas-demand/two_node", unit="MWh", labels=("homes",))
+    PendingRelease(private / "out" / "owner", demand, "two_node 0.0").keep(kept.noisy, kept.publication)
     resumed = ppsm(*given, "--alphas", "300", cwd=private)
     assert resumed.returncode == 0, resumed.stderr
-    after = Dossier.from_json((private / "out" / "dossier.json").read_text()).noisy
-    assert after.values.tolist() == noisy.values.tolist()
+    after = Dossier.from_json((private / "out" / "dossier.json").read_text())
+    assert after.noisy.values.tolist() == kept.noisy.values.tolist()
+    assert after.publication is not None
+    assert kept.publication is not None
+    assert after.publication.time == kept.publication.time  # nothing is published twice
 
 
 def test_nothing_is_learned_from_a_demand_that_is_the_secret_itself(tmp_path: Path) -> None:

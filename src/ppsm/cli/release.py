@@ -19,14 +19,14 @@ from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import app, interruptible
 from ppsm.cli.output import writable_directory
-from ppsm.cli.owner import read_secret
+from ppsm.cli.owner import owner_directory, read_secret
 from ppsm.cli.units import fraction
 from ppsm.errors import InputError
 from ppsm.privacy import Ledger, Sensitive
 
 if TYPE_CHECKING:
     from ppsm.mechanism import GaucCoordination, Laplace, Outcome, Predictor, Release
-    from ppsm.privacy import Released
+    from ppsm.mechanism.pending import Pending, PendingRelease
 
 
 class MechanismName(StrEnum):
@@ -79,10 +79,6 @@ def release(
     model: Annotated[
         Path | None, typer.Option(help="Learned model: read if it exists, else trained and written.")
     ] = None,
-    noisy: Annotated[
-        Path | None,
-        typer.Option(help="noisy.json of an interrupted release: go on from there, without a new charge."),
-    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Reproducible noise for research; the result is NOT private.")
     ] = None,
@@ -91,8 +87,8 @@ def release(
 ) -> None:
     """Release a gas demand: step 1 adds noise, steps 2a to 3b repair it, the markets are cleared with it.
 
-    The noisy vector is kept in --out/noisy.json until the release is there. Exit codes: 0 released; 2
-    unusable input; 4 refused (budget, ledger); 130 interrupted.
+    Stopped after the ledger was charged, the same command goes on from the noise that it paid for. Exit
+    codes: 0 released; 2 unusable input; 4 refused (budget, ledger); 130 interrupted.
     """
     loaded = load_case(case)
     check_stress(loaded, power_stress, gas_stress)
@@ -110,29 +106,36 @@ def release(
         )
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.mechanism import GaucCoordination
-    from ppsm.mechanism.files import read_noisy, write_release
+    from ppsm.mechanism.files import write_release
     from ppsm.mechanism.owner_acts import open_ledger
 
     chosen = _mechanism(loaded, mechanism, alpha, epsilon, widths, prior)
-    if noisy is not None and seed is not None:
-        raise InputError("both --noisy and --seed were given: the noise is drawn already, leave --seed out.")
-    first = None if noisy is None else read_noisy(noisy, name)
     book = None if seed is not None else open_ledger(ledger, directory, name, chosen)
-    if book is not None and first is None:
+    place = None if book is None else _pending(directory, secret, loaded, power_stress)
+    if book is not None and not (place is not None and place.exists):
         chosen.noise.check_budget(secret, book)
     console = Console(stderr=True)
-    with _interruptible(directory), console.status("building the markets") as spinner:
+    with _interruptible(place), console.status("building the markets") as spinner:
         game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
-        run = _Run(game, chosen, secret, book, seed, model)
+        kept = None if place is None or book is None else place.read(chosen, game, book)
+        run = _Run(game, chosen, secret, book, place, kept, seed, model)
         spinner.update("predictions")
         models = None if mechanism is MechanismName.LAPLACE else _PREDICTORS[predictor](run)
         spinner.update("releasing")
-        released = _released(run, models, first, directory)
+        released = _released(run, models)
         write_release(directory, loaded, released.dossier)
+        if place is not None:
+            place.forget()
         spinner.update("clearing the markets with the release (it is written already)")
         outcome = game.clear(released.released.values)
         write_release(directory, loaded, released.dossier.with_evaluation(outcome))
     _report(directory, released, outcome, secret, as_json=as_json)
+
+
+def _pending(directory: Path, secret: Sensitive, case: Case, power_stress: float) -> "PendingRelease":
+    from ppsm.mechanism.pending import PendingRelease
+
+    return PendingRelease(owner_directory(directory), secret, f"{case.name} {power_stress!r}")
 
 
 def _refuse_to_learn_from_the_secret(case: Case, model: Path | None) -> None:
@@ -175,56 +178,51 @@ class _Run:
     mechanism: "Laplace"
     secret: Sensitive
     ledger: Ledger | None
+    place: "PendingRelease | None"
+    kept: "Pending | None"
     seed: int | None
     model: Path | None
 
 
 @contextmanager
-def _interruptible(directory: Path) -> Iterator[None]:
+def _interruptible(place: "PendingRelease | None") -> Iterator[None]:
     """Say on Ctrl-C how to go on, if noise was drawn and charged for."""
-    from ppsm.mechanism.files import NOISY
-
     with interruptible():
         try:
             yield
         except KeyboardInterrupt:
-            kept = directory / NOISY
-            if kept.exists():
+            if place is not None and place.exists:
                 typer.echo(
-                    "The ledger is charged and the noisy vector kept: give the same command with --noisy "
-                    f"{kept} to go on without a new charge.",
+                    "The ledger is charged and the noisy vector is kept: run the same command again to go on "
+                    "without a new charge.",
                     err=True,
                 )
             raise
 
 
-def _released(
-    run: _Run, predictor: "Predictor | None", first: "Released | None", directory: Path
-) -> "Release":
-    """All five steps, or those after the first on a noisy vector that is there already."""
-    from ppsm.mechanism.files import write_noisy
+def _released(run: _Run, predictor: "Predictor | None") -> "Release":
+    """All five steps, or those after the first where an earlier call has paid for it."""
     from ppsm.mechanism.owner_acts import PURPOSE
 
-    if first is not None:
-        return run.mechanism.process(first, run.game, predictor)
-    if run.ledger is None:
+    if run.kept is not None:
+        return run.mechanism.process(run.kept.noisy, run.game, predictor)
+    if run.ledger is None or run.place is None:
         return run.mechanism.simulate(run.secret, run.game, predictor, seed=run.seed or 0, purpose=PURPOSE)
+    publication = None if predictor is None else predictor.publication
+    keep = partial(run.place.keep, publication=publication)
     return run.mechanism.release(
-        run.secret,
-        run.game,
-        predictor,
-        ledger=run.ledger,
-        purpose=PURPOSE,
-        keep=partial(write_noisy, directory),
+        run.secret, run.game, predictor, ledger=run.ledger, purpose=PURPOSE, keep=keep
     )
 
 
 def _published(run: _Run) -> "Predictor":
     """The paper's setting; on the owner's side the market is cleared with solvers of its own."""
     from ppsm.mechanism import PublicOutcome
-    from ppsm.mechanism.owner_acts import published_predictor
+    from ppsm.mechanism.owner_acts import predictor_from, published_predictor
     from ppsm.privacy import for_owner_only, simulated_publication
 
+    if run.kept is not None and run.kept.publication is not None:
+        return predictor_from(run.kept.publication)
     if run.ledger is None:
         # A simulation: its noise can be subtracted anyway, so the markets may share their solvers.
         figures = for_owner_only(run.secret, run.game.figures).reveal()

@@ -14,7 +14,7 @@ class FidelityResult:
 
     ``status`` is ``PROVEN_OPTIMAL`` when ``gap`` (relative to the objective) is within the tolerance asked
     for, ``INCUMBENT`` when a limit stopped the search, and has no answer only if a limit left none.
-    ``widening`` is the factor by which both bands had to be widened (1: as asked); ``widening_bound`` is a
+    ``widening`` is the factor by which both bands were widened (1: as asked); ``widening_bound`` is a
     factor below which nothing exists. ``certificate`` was checked without any part of the search;
     :meth:`recertify` solves everything again.
     """

@@ -8,12 +8,10 @@ import numpy as np
 from ppsm.cases.demand import write_demand
 from ppsm.cases.schema import Case
 from ppsm.cases.tables import fail, key, number, read_table
-from ppsm.errors import FileFormatError, InputError
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.prior import PublicPrior
-from ppsm.privacy.released import Released
 
-RELEASED, DOSSIER, NOISY = "released.csv", "dossier.json", "noisy.json"
+RELEASED, DOSSIER = "released.csv", "dossier.json"
 
 
 @dataclass(frozen=True)
@@ -30,35 +28,9 @@ def write_release(directory: Path, case: Case, dossier: Dossier) -> None:
     vector = directory / f"{RELEASED}.part"
     write_demand(vector, case, dossier.released.values)
     vector.replace(directory / RELEASED)
-    _write_whole(directory / DOSSIER, dossier.to_json() + "\n")
-    (directory / NOISY).unlink(missing_ok=True)
-
-
-def write_noisy(directory: Path, noisy: Released) -> None:
-    """Keep the outcome of step 1, which the ledger was charged for, until the release is there."""
-    _write_whole(directory / NOISY, noisy.to_json() + "\n")
-
-
-def read_noisy(file: Path, dataset: str) -> Released:
-    """Read the outcome of step 1 of an interrupted release of a data set."""
-    try:
-        noisy = Released.from_json(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(
-            f"the noisy vector '{file}' cannot be read ({error}): check the path."
-        ) from None
-    if noisy.record.dataset != dataset:
-        raise InputError(
-            f"the noisy vector '{file}' is of the data set '{noisy.record.dataset}', this release is of "
-            f"'{dataset}': give the file of the same."
-        )
-    return noisy
-
-
-def _write_whole(file: Path, text: str) -> None:
-    part = file.with_name(f"{file.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
+    text = directory / f"{DOSSIER}.part"
+    text.write_text(dossier.to_json() + "\n", encoding="utf-8")
+    text.replace(directory / DOSSIER)
 
 
 def read_prior(path: Path, case: Case) -> PublicPrior:

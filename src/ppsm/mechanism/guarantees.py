@@ -19,27 +19,43 @@ def laplace_distance(record: ReleaseRecord) -> dict[str, Any]:
     }
 
 
+def nearness(norm: str, gap: float) -> float | None:
+    """How many times the noise a release with this gap may lie off the truth, if that is in the bands.
+
+    Proven nearest it is 2 by the triangle inequality. With a gap the release is at most ``1 / (1 - gap)``
+    times as far from the noisy vector as the nearest one (of the squared distance in l2). None where the gap
+    says nothing.
+    """
+    if not gap < 1.0:
+        return None
+    left = 1.0 - max(gap, 0.0)
+    return 1.0 + 1.0 / (left if norm == "l1" else math.sqrt(left))
+
+
 def faithful_distance(
-    record: ReleaseRecord, norm: str, *, has_prior: bool, widening: float
+    record: ReleaseRecord, norm: str, *, has_prior: bool, widening: float, gap: float
 ) -> dict[str, Any]:
     """Bounds on the mean distance of a repaired release, or why there are none."""
-    if has_prior:
-        return {
-            "expected_l2": None,
-            "expected_l1": None,
-            "premise": "with a prior the release is drawn towards its mean, so the triangle inequality says "
-            "nothing",
-        }
+    factor = nearness(norm, gap)
+    if has_prior or factor is None:
+        why = (
+            "with a prior the release is drawn towards its mean, so the triangle inequality says nothing"
+            if has_prior
+            else "the release is faithful, but it is not known how near to the noisy vector one can be"
+        )
+        return {"expected_l2": None, "expected_l1": None, "premise": why}
     bound = DistanceBound.of_laplace(alpha=record.alpha, epsilon=record.epsilon, dimension=record.dimension)
     held = "the bands" if widening == 1.0 else f"the bands widened by {widening:.6g}"
     premise = f"the true vector satisfies {held} and the public bounds at the leader's decision"
     if norm == "l1":
-        # D competes in the l1 problem: |D^ - D|_1 <= 2 |D~ - D|_1, whose mean is 2 n b.
-        return {"expected_l2": None, "expected_l1": 2.0 * record.dimension * bound.scale, "premise": premise}
+        # D competes in the l1 problem: |D^ - D|_1 <= factor |D~ - D|_1, whose mean is n b.
+        expected = factor * record.dimension * bound.scale
+        return {"expected_l2": None, "expected_l1": expected, "premise": premise}
+    loss = factor / 2.0
     return {
-        "expected_l2": bound.expected,
-        "expected_squared_l2": bound.expected_square,
-        "expected_l1": math.sqrt(record.dimension) * bound.expected,
+        "expected_l2": loss * bound.expected,
+        "expected_squared_l2": loss**2 * bound.expected_square,
+        "expected_l1": math.sqrt(record.dimension) * loss * bound.expected,
         "premise": premise,
     }
 

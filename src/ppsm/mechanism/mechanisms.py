@@ -140,7 +140,7 @@ class Laplace:
     ) -> Release:
         """Steps 2a to 3b on a noisy vector: none for ``Laplace``."""
         del predictor
-        self._fits(require_released(noisy, "noisy demand"), coordination)
+        self.check_noisy(require_released(noisy, "noisy demand"), coordination)
         dossier = self._dossier(noisy, noisy, Protocol(), None, {"distance": laplace_distance(noisy.record)})
         return Release(noisy, noisy, dossier)
 
@@ -149,7 +149,8 @@ class Laplace:
         del predictor
         _refuse_mismatch(secret.labels, secret.unit, coordination)
 
-    def _fits(self, noisy: Released, coordination: Coordination) -> None:
+    def check_noisy(self, noisy: Released, coordination: Coordination) -> None:
+        """Refuse a noisy vector that this mechanism would not have made for the game."""
         _refuse_mismatch(noisy.labels, noisy.unit, coordination)
         if (noisy.record.alpha, noisy.record.epsilon) != (self.alpha, self.epsilon):
             raise InputError(
@@ -224,7 +225,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
     ) -> Release:
         """Steps 2a to 3b on a noisy vector."""
-        self._fits(require_released(noisy, "noisy demand"), coordination)
+        self.check_noisy(require_released(noisy, "noisy demand"), coordination)
         model = self._needed(predictor)
         protocol = Protocol()
         prices = predict_prices(protocol, noisy, coordination, model)
@@ -281,7 +282,11 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         result: FidelityResult,
     ) -> dict[str, Any]:
         distance = faithful_distance(
-            noisy.record, self.norm, has_prior=self.prior is not None, widening=result.widening
+            noisy.record,
+            self.norm,
+            has_prior=self.prior is not None,
+            widening=result.widening,
+            gap=result.gap,
         )
         if bands.price_width is None:
             cost = {"available": False, "reason": "prices have no band in this mechanism"}

@@ -8,6 +8,7 @@ from ppsm.mechanism.instance import seed_of
 from ppsm.mechanism.mechanisms import Laplace
 from ppsm.mechanism.predictors import PublicOutcome
 from ppsm.privacy import Ledger, Sensitive, publish_outcome
+from ppsm.privacy.publication import Publication
 
 LEDGER = "ledger.db"
 PURPOSE = "coordination of gas and power markets"
@@ -28,7 +29,11 @@ def open_ledger(path: Path | None, directory: Path, dataset: str, mechanism: Lap
 def published_predictor(game: GaucCoordination, secret: Sensitive, ledger: Ledger) -> PublicOutcome:
     """The paper's setting: the market publishes its figures, cleared by solvers of its own, on record."""
     clear = game.separate().figures
-    publication = publish_outcome(secret, clear, ledger=ledger, purpose="market report of the day")
+    return predictor_from(publish_outcome(secret, clear, ledger=ledger, purpose="market report of the day"))
+
+
+def predictor_from(publication: Publication) -> PublicOutcome:
+    """The predictor that rests on published figures."""
     # The noise on the leader's prices protects nothing, so its seed may be known.
     return PublicOutcome(publication, seed=seed_of("prices", publication.time))
 

@@ -13,6 +13,7 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
 from ppsm.fidelity.certificate import certify
 from ppsm.mechanism.coordination import Outcome
+from ppsm.mechanism.guarantees import nearness
 from ppsm.mechanism.mechanisms import Release
 from ppsm.privacy.owner import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
@@ -47,13 +48,15 @@ def distances(truth: FloatArray, release: Release) -> OwnerFigures:
     """The same for a true vector that is public test data."""
     noise = release.noisy.values - truth
     moved = release.released.values - truth
-    has_bound = release.fidelity is not None and release.dossier.mechanism.get("prior") is None
+    parameters = release.dossier.mechanism
+    has_bound = release.fidelity is not None and parameters["prior"] is None and parameters["norm"] == "l2"
+    factor = nearness("l2", release.fidelity.gap) if has_bound and release.fidelity is not None else None
     return OwnerFigures(
         l1_noisy=float(np.abs(noise).sum()),
         l2_noisy=float(np.linalg.norm(noise)),
         l1_released=float(np.abs(moved).sum()),
         l2_released=float(np.linalg.norm(moved)),
-        l2_bound=DistanceBound.realised(noise) if has_bound else None,
+        l2_bound=None if factor is None else factor / 2.0 * DistanceBound.realised(noise),
         truth_in_bands=truth_in_bands(truth, release),
     )
 

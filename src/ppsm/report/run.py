@@ -16,10 +16,17 @@ from pathlib import Path
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
 from ppsm.mechanism import PPSM, Dossier, GaucCoordination
-from ppsm.mechanism.files import DOSSIER, NOISY, read_noisy, write_noisy, write_release
+from ppsm.mechanism.files import DOSSIER, write_release
 from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instance
 from ppsm.mechanism.interrupts import Watch, watched
-from ppsm.mechanism.owner_acts import PURPOSE, open_ledger, published_predictor, write_for_owner
+from ppsm.mechanism.owner_acts import (
+    PURPOSE,
+    open_ledger,
+    predictor_from,
+    published_predictor,
+    write_for_owner,
+)
+from ppsm.mechanism.pending import PendingRelease
 from ppsm.mechanism.tradeoff import RECORDS, grid, read_records, run_grid
 from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
 from ppsm.report.conclusion import LEARNED
@@ -182,22 +189,25 @@ def _private_release(
     job: Job, game: GaucCoordination, watch: Watch, describe: Callable[[str], None]
 ) -> Dossier:
     ledger = open_ledger(None, job.directory, job.secret.dataset, job.mechanism)
-    # An earlier call that was stopped after its charge has left its noise, of the same demand.
-    kept = job.directory / NOISY
-    noisy = read_noisy(kept, job.secret.dataset) if kept.exists() else None
-    if noisy is None:
+    place = PendingRelease(job.owner, job.secret, f"{job.setting.case.name} {job.setting.power_stress!r}")
+    kept = place.read(job.mechanism, game, ledger)
+    if kept is None:
         job.mechanism.noise.check_budget(job.secret, ledger)
-    predictor = published_predictor(game, job.secret, ledger)
+    if kept is None or kept.publication is None:
+        predictor = published_predictor(game, job.secret, ledger)
+    else:
+        predictor = predictor_from(kept.publication)
     watch.check()
     describe("the private release")
-    if noisy is not None:
-        release = job.mechanism.process(noisy, game, predictor)
+    if kept is not None:
+        release = job.mechanism.process(kept.noisy, game, predictor)
     else:
-        keep = partial(write_noisy, job.directory)
+        keep = partial(place.keep, publication=predictor.publication)
         release = job.mechanism.release(
             job.secret, game, predictor, ledger=ledger, purpose=PURPOSE, keep=keep
         )
     write_release(job.directory, job.setting.case, release.dossier)
+    place.forget()
     return release.dossier
 
 
