@@ -1,5 +1,6 @@
 """Acts of the owner that several commands share: open a ledger, publish, write for one reader only."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from ppsm.mechanism.gauc import GaucCoordination
 from ppsm.mechanism.instance import seed_of
 from ppsm.mechanism.mechanisms import Laplace
 from ppsm.mechanism.predictors import PublicOutcome
-from ppsm.privacy import Ledger, Sensitive, publish_outcome
+from ppsm.privacy import Ledger, Sensitive, for_owner_only, publish_outcome
 from ppsm.privacy.publication import Publication
 
 LEDGER = "ledger.db"
@@ -36,6 +37,11 @@ def predictor_from(publication: Publication) -> PublicOutcome:
     """The predictor that rests on published figures."""
     # The noise on the leader's prices protects nothing, so its seed may be known.
     return PublicOutcome(publication, seed=seed_of("prices", publication.time))
+
+
+def fingerprint(secret: Sensitive) -> str:
+    """What tells one demand from another, for the owner's own files: who knows it can test guesses."""
+    return for_owner_only(secret, lambda truth: hashlib.sha256(truth.tobytes()).hexdigest()).reveal()
 
 
 def write_for_owner(path: Path, text: str) -> None:

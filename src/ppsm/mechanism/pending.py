@@ -5,7 +5,6 @@ charged or published twice. What is read must be of the same demand and setting,
 charged it.
 """
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,8 @@ from pathlib import Path
 from ppsm.errors import FileFormatError, InputError, LedgerError
 from ppsm.mechanism.coordination import Coordination
 from ppsm.mechanism.mechanisms import Laplace
-from ppsm.mechanism.owner_acts import write_for_owner
-from ppsm.privacy import Ledger, Released, Sensitive, for_owner_only
+from ppsm.mechanism.owner_acts import fingerprint, write_for_owner
+from ppsm.privacy import Ledger, Released, Sensitive
 from ppsm.privacy.publication import Publication
 
 _FILE = "pending.json"
@@ -41,8 +40,7 @@ class PendingRelease:
 
     def __init__(self, owner: Path, secret: Sensitive, setting: str) -> None:
         self.file = owner / _FILE
-        digest = for_owner_only(secret, lambda truth: hashlib.sha256(truth.tobytes()).hexdigest()).reveal()
-        self._mark = f"{secret.dataset} {setting} {digest}"
+        self._mark = f"{secret.dataset} {setting} {fingerprint(secret)}"
 
     @property
     def exists(self) -> bool:

@@ -5,7 +5,6 @@ one, charged to a ledger and made by solvers that never see the secret; the comp
 side, with solvers, memory and files of its own, and its noise never leaves.
 """
 
-import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +20,7 @@ from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instan
 from ppsm.mechanism.interrupts import Watch, watched
 from ppsm.mechanism.owner_acts import (
     PURPOSE,
+    fingerprint,
     open_ledger,
     predictor_from,
     published_predictor,
@@ -246,8 +246,7 @@ def kept_release(job: Job) -> Dossier | None:
 def _refuse_another_demand(job: Job) -> None:
     """A directory is for one demand; its fingerprint stays with the owner."""
     setting, marker = job.setting, job.owner / _MARKER
-    digest = for_owner_only(job.secret, lambda truth: hashlib.sha256(truth.tobytes()).hexdigest()).reveal()
-    mine = f"{setting.case.name} {setting.power_stress!r} {digest[:_FINGERPRINT_DIGITS]}\n"
+    mine = f"{setting.case.name} {setting.power_stress!r} {fingerprint(job.secret)[:_FINGERPRINT_DIGITS]}\n"
     if not marker.exists():
         write_for_owner(marker, mine)
     elif marker.read_text(encoding="utf-8") != mine:

@@ -264,15 +264,17 @@ def _run_interruptibly(highs: highspy.Highs) -> bool:
     ``Highs.solve`` can do the same, but announces it on standard output, where results belong.
     """
     highs.HandleKeyboardInterrupt = True
-    highs.startSolve()
-    finished, interrupted = False, False
-    while not finished:
-        try:
-            finished, _ = highs.wait(0.1)
-        except KeyboardInterrupt:
-            interrupted = True
-            highs.cancelSolve()
-    return interrupted
+    try:
+        highs.startSolve()
+        while not highs.wait(0.1)[0]:
+            pass
+    except KeyboardInterrupt:
+        # Its thread must have ended before anybody lets go of the solver, whenever the key was pressed.
+        highs.cancelSolve()
+        while highs.is_solver_running():
+            highs.wait(0.1)
+        return True
+    return False
 
 
 def _mip_result(highs: highspy.Highs, status: Status, has_integers: bool, seconds: float) -> MipResult:
