@@ -141,10 +141,11 @@ class JointRelaxation:
         row_lower, row_upper = row_lower - moved, row_upper - moved
         # A fixed column leaves its products behind as cost of the other factor.
         constant += float(curvature @ values**2 + cost @ values + values @ (cross @ values))
+        # In units of the penalty the multipliers are of the size of answers, whatever the penalty is.
         solution = solve_qp(
             QuadraticProgram(
-                curvature=curvature[free],
-                cost=(cost + cross @ values + cross.T @ values)[free],
+                curvature=curvature[free] / penalty,
+                cost=(cost + cross @ values + cross.T @ values)[free] / penalty,
                 equality=part.equality,
                 equality_value=row_lower[equalities],
                 rows=part.rows,
@@ -152,7 +153,7 @@ class JointRelaxation:
                 row_upper=row_upper[inequalities],
                 column_lower=lower[free],
                 column_upper=upper[free],
-                cross=cross if not fixed.any() else cross[free, :][:, free],
+                cross=(cross if not fixed.any() else cross[free, :][:, free]) / penalty,
             ),
             part.workspace,
         )
@@ -164,7 +165,7 @@ class JointRelaxation:
         if np.abs(full[: parts.answers + parts.entries]).max(initial=0.0) > TOO_FAR:
             self.failures += 1
             return None
-        return self._point(solution.bound + constant, full, box, penalty, held)
+        return self._point(penalty * solution.bound + constant, full, box, penalty, held)
 
     def _objective(
         self, box: PriceBox, penalty: float, held: IntArray
