@@ -18,10 +18,10 @@ from ppsm.fidelity.slices import MatrixPart, SlicedMatrix
 from ppsm.solvers.qp import QuadraticProgram, solve_qp
 from ppsm.status import Status
 
-# Below this objective the moves are small beside the data, and the QP is solved again in units of the move.
-_SMALL_OBJECTIVE = 1e-6
-# So is one that is known less exactly than this.
+# An objective that is known less exactly than this (relatively) is solved for again, in its own units.
 _IMPRECISE = 1e-6
+# Below this objective the moves are small beside the data as well, and are measured by their own size.
+_SMALL_OBJECTIVE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +81,14 @@ class Relaxation:
         layout = self._layout(tight, cuts, cut_lower)
         if layout is None:
             return None
-        found = self._solve_in_units(layout, tight, 1.0)
+        found = self._solve_in_units(layout, tight)
         if found is None:
             return None
         point, size = found
+        small = size < _SMALL_OBJECTIVE
         imprecise = size < 1.0 and point.objective - point.bound > _IMPRECISE * size
-        if size > self.core.negligible and (size < _SMALL_OBJECTIVE or imprecise):
-            finer = self._solve_in_units(layout, tight, math.sqrt(size))
+        if size > self.core.negligible and (small or imprecise):
+            finer = self._solve_in_units(layout, tight, math.sqrt(size) if small else 1.0, size)
             point = finer[0] if finer is not None else point
         return point
 
@@ -129,11 +130,11 @@ class Relaxation:
         return _Layout(program, slices.matrix, fixed, values, part)
 
     def _solve_in_units(
-        self, layout: _Layout, tight: IntArray, unit: float
+        self, layout: _Layout, tight: IntArray, unit: float = 1.0, worth: float = 1.0
     ) -> tuple[RelaxedPoint, float] | None:
-        """Solve with quantities divided by ``unit``; also the size of the objective's moving part."""
+        """Solve with quantities in a unit and the objective in another; also its moving part's size."""
         self.solves += 1
-        solution = solve_qp(_in_units(layout.program, unit), layout.part.workspace)
+        solution = solve_qp(_in_units(layout.program, unit, worth), layout.part.workspace)
         if solution.status is not Status.PROVEN_OPTIMAL:
             self.failures += solution.status is not Status.INFEASIBLE
             return None
@@ -147,17 +148,17 @@ class Relaxation:
         fixed_move = layout.values[entries]
         constant = core.constant + float((core.curvature * fixed_move**2 + core.slope * fixed_move).sum())
         row_multipliers = np.zeros(layout.matrix.shape[0])
-        row_multipliers[layout.part.equalities] = unit * solution.equality_multipliers
-        row_multipliers[layout.part.inequalities] = unit * solution.row_multipliers
+        row_multipliers[layout.part.equalities] = worth / unit * solution.equality_multipliers
+        row_multipliers[layout.part.inequalities] = worth / unit * solution.row_multipliers
         point = RelaxedPoint(
-            bound=unit**2 * solution.bound + constant,
-            objective=unit**2 * solution.objective + constant,
+            bound=worth * solution.bound + constant,
+            objective=worth * solution.objective + constant,
             parameter=np.clip(core.reference + full[entries], core.lower, core.upper),
             columns=full[:answers],
             side_multipliers=self._side_multipliers(layout.matrix, row_multipliers, tight),
             cut_multipliers=row_multipliers[self._slices.matrix.shape[0] :],
         )
-        return point, unit**2 * abs(solution.objective)
+        return point, worth * abs(solution.objective)
 
     def _side_multipliers(
         self, matrix: SparseMatrix, row_multipliers: FloatArray, tight: IntArray
@@ -172,13 +173,13 @@ class Relaxation:
         return found
 
 
-def _in_units(program: QuadraticProgram, unit: float) -> QuadraticProgram:
-    """The same program with quantities divided by ``unit`` and the objective by its square."""
-    if unit == 1.0:
+def _in_units(program: QuadraticProgram, unit: float, worth: float) -> QuadraticProgram:
+    """The same program with quantities divided by ``unit`` and the objective by ``worth``."""
+    if unit == worth == 1.0:
         return program
     return QuadraticProgram(
-        curvature=program.curvature,
-        cost=program.cost / unit,
+        curvature=program.curvature * (unit**2 / worth),
+        cost=program.cost * (unit / worth),
         equality=program.equality,
         equality_value=program.equality_value / unit,
         rows=program.rows,

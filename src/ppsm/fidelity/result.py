@@ -1,6 +1,6 @@
 """What the fidelity phase returns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
@@ -28,8 +28,8 @@ class FidelityResult:
     nodes: int
     widening: float
     widening_bound: float
-    certificate: Certificate | None
-    claim: Claim | None
+    certificate: Certificate | None = field(repr=False)
+    claim: Claim | None = field(repr=False)
     seconds: float
     solvers: tuple[str, ...]
     explanation: str = ""
