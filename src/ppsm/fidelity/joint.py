@@ -141,11 +141,10 @@ class JointRelaxation:
         row_lower, row_upper = row_lower - moved, row_upper - moved
         # A fixed column leaves its products behind as cost of the other factor.
         constant += float(curvature @ values**2 + cost @ values + values @ (cross @ values))
-        # In units of the penalty the multipliers are of the size of answers, whatever the penalty is.
         solution = solve_qp(
             QuadraticProgram(
-                curvature=curvature[free] / penalty,
-                cost=(cost + cross @ values + cross.T @ values)[free] / penalty,
+                curvature=curvature[free],
+                cost=(cost + cross @ values + cross.T @ values)[free],
                 equality=part.equality,
                 equality_value=row_lower[equalities],
                 rows=part.rows,
@@ -153,7 +152,7 @@ class JointRelaxation:
                 row_upper=row_upper[inequalities],
                 column_lower=lower[free],
                 column_upper=upper[free],
-                cross=(cross if not fixed.any() else cross[free, :][:, free]) / penalty,
+                cross=cross if not fixed.any() else cross[free, :][:, free],
             ),
             part.workspace,
         )
@@ -165,36 +164,40 @@ class JointRelaxation:
         if np.abs(full[: parts.answers + parts.entries]).max(initial=0.0) > TOO_FAR:
             self.failures += 1
             return None
-        return self._point(penalty * solution.bound + constant, full, box, penalty, held)
+        return self._point(penalty * (solution.bound + constant), full, box, penalty, held)
 
     def _objective(
         self, box: PriceBox, penalty: float, held: IntArray
     ) -> tuple[FloatArray, SparseMatrix, FloatArray, float]:
-        """Curvature, products, cost and constant of the penalised objective."""
+        """Curvature, products, cost and constant of the penalised objective, divided by the penalty.
+
+        In that unit multipliers are of the size of answers, so that solvers need no more steps for one
+        penalty than for another.
+        """
         core, parts = self.core, self.matrices
         entries, answers = parts.entries, parts.answers
         by_chord = held == 0
-        quarter = np.where(by_chord, penalty**2 / (4.0 * core.curvature), 0.0)
+        quarter = np.where(by_chord, penalty / (4.0 * core.curvature), 0.0)
         # y e <= y e_end + slope (e - e_end), with the price that makes it true on the side of the bound
         end = np.where(held < 0, core.lower, np.where(held > 0, core.upper, core.reference)) - core.reference
         slope = np.where(held < 0, box.upper, np.where(held > 0, box.lower, 0.0))
         width = parts.matrix.shape[1]
         curvature = np.concatenate(
-            [np.zeros(answers), core.curvature, quarter, np.zeros(width - parts.duals)]
+            [np.zeros(answers), core.curvature / penalty, quarter, np.zeros(width - parts.duals)]
         )
         first = answers + np.arange(entries)
-        products = np.where(by_chord, -penalty, 0.0)
+        products = np.where(by_chord, -1.0, 0.0)
         cross = sp.csr_array((products, (first, first + entries)), shape=(width, width))
         cost = np.concatenate(
             [
-                penalty * core.follower.program.cost,
-                -penalty * slope,
-                -penalty * (core.reference + end) - quarter * (box.lower + box.upper),
-                -penalty * parts.dual_objective,
+                core.follower.program.cost,
+                -slope,
+                -(core.reference + end) - quarter * (box.lower + box.upper),
+                -parts.dual_objective,
             ]
         )
-        constant = float((quarter * box.lower * box.upper).sum() + penalty * (slope * end).sum())
-        return curvature, cross, cost, constant + core.constant
+        constant = float((quarter * box.lower * box.upper).sum() + (slope * end).sum())
+        return curvature, cross, cost, constant + core.constant / penalty
 
     def _point(
         self, bound: float, full: FloatArray, box: PriceBox, penalty: float, held: IntArray
