@@ -188,7 +188,7 @@ def price_ranges(
             column_names=tuple(f"c{k}" for k in range(width)),
         )
     )
-    lp.expect_cost_changes()
+    lp.use_primal_simplex()
     ends = np.stack([box.lower, box.upper])
     # An end that some dual was seen to reach cannot be moved.
     reached = np.zeros((2, entries), dtype=np.bool_)

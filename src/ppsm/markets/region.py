@@ -63,7 +63,7 @@ class BurnRegion:
             return False
         row = np.array([self._live.program.shape[0] - 1])
         self._live.set_row_bounds(row, np.array([-np.inf]), np.array([target_usd / _USD_PER_ROW_UNIT]))
-        self._live.expect_cost_changes()
+        self._live.use_primal_simplex()
         return True
 
     def bound(self, seconds_left: Callable[[], float]) -> bool:

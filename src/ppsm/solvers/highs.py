@@ -114,8 +114,11 @@ class PersistentLp:
         self._set(self._usual)
         _pass(self._highs, program)
 
-    def expect_cost_changes(self) -> None:
-        """Use the primal simplex from now on: where only the cost changes the last basis stays feasible."""
+    def use_primal_simplex(self) -> None:
+        """Use the primal simplex from now on.
+
+        The last basis stays feasible where the cost changes or a bound is taken away.
+        """
         self._usual["simplex_strategy"] = _PRIMAL_SIMPLEX
         self._set(self._usual)
 

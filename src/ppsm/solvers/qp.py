@@ -26,9 +26,23 @@ PIQP = f"PIQP {version('piqp')}"
 CLARABEL = f"Clarabel {version('clarabel')}"
 
 _TOLERANCE = 1e-9
-_ITERATIONS = 160
 # An answer of a solver that ran out of iterations is still used if its residuals and its gap are this small.
 _NEAR = 1e-7
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How PIQP starts (its proximal terms) and how many steps it may take.
+
+    Most programs need 20 to 70 steps. Now and then one makes no headway from a start, but does from another.
+    """
+
+    primal: float
+    dual: float
+    steps: int
+
+
+_FIRST, _AGAIN = _Effort(1e-3, 1e-6, 120), _Effort(1e-6, 1e-4, 250)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +105,8 @@ def solve_qp(program: QuadraticProgram, workspace: "QpWorkspace | None" = None) 
     The status is then ``NO_INCUMBENT``. Programs that share their matrices may share a workspace.
     """
     solution = (workspace or QpWorkspace()).solve(program)
+    if solution.status is Status.NO_INCUMBENT:
+        solution = QpWorkspace(_AGAIN).solve(program)
     if solution.status is Status.PROVEN_OPTIMAL:
         return solution
     solution = solve_qp_with_clarabel(program)
@@ -126,7 +142,8 @@ class QpWorkspace:
     Programs have the same structure when they hold the same matrix objects and the same bounds are finite.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, effort: _Effort = _FIRST) -> None:
+        self._effort = effort
         self._solver: Any = None
         self._last: QuadraticProgram | None = None
 
@@ -147,7 +164,7 @@ class QpWorkspace:
             # PIQP 0.6 scales new numbers wrongly unless A and G are among them (tests/canaries).
             self._solver.update(**parts)
         else:
-            self._solver = _piqp()
+            self._solver = _piqp(self._effort)
             self._solver.setup(**parts)
         self._last = program
         return _read_piqp(self._solver, program)
@@ -170,13 +187,13 @@ def _same_structure(one: QuadraticProgram, other: QuadraticProgram) -> bool:
     )
 
 
-def _piqp() -> Any:
+def _piqp(effort: _Effort) -> Any:
     solver = piqp.SparseSolver()
     settings = solver.settings
     settings.eps_abs = settings.eps_duality_gap_abs = _TOLERANCE
     settings.eps_rel = settings.eps_duality_gap_rel = _TOLERANCE
-    settings.max_iter = _ITERATIONS
-    settings.delta_init = 1e-6  # of its choices the most reliable on large networks
+    settings.rho_init, settings.delta_init = effort.primal, effort.dual
+    settings.max_iter = effort.steps
     settings.preconditioner_iter = 0  # programs come scaled
     return solver
 
