@@ -66,7 +66,7 @@ def test_table_1_has_our_means_beside_the_papers_figures() -> None:
     assert ours["feasible, paper"] == 99.10
     assert ours["leader error, %"] == pytest.approx(0.03)
     assert ours["leader error, paper"] == 0.0192
-    assert ours["L1, 10^2 MWh"] == pytest.approx((3 + 5 + 3) / 3)
+    assert ours["L1, 10² MWh"] == pytest.approx((3 + 5 + 3) / 3)
     assert ours["L1, paper"] == 3.89
     assert ours["largest gap, %"] == pytest.approx(0.02)
 
@@ -75,6 +75,13 @@ def test_the_papers_figures_stand_beside_its_case_and_mechanisms_only() -> None:
     assert line(table1([row(case="medium")]), "ppsm")["L1, paper"] is None
     assert line(table1([row(mechanism="ppsm+prior")]), "ppsm+prior")["L1, paper"] is None
     assert line(table1([row(eta_p=0.01)]), "ppsm")["L1, paper"] is None
+
+
+def test_people_do_not_read_empty_columns() -> None:
+    elsewhere, here = (as_markdown(table1([row(case=case)])) for case in ("medium", "northeast"))
+    assert "paper" in here
+    assert "paper" not in elsewhere
+    assert "leader error, %" in elsewhere
 
 
 def test_table_2_is_at_the_largest_alpha() -> None:

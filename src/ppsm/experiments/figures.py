@@ -44,7 +44,9 @@ def stress_heatmaps(rows: Sequence[Record], whose: str = "leader") -> Figure:
     errors = {key: _cell_errors(group, powers, gases, whose) for key, group in groups.items()}
     largest = max((np.nanmax(grid) for grid in errors.values() if np.isfinite(grid).any()), default=0.0)
     norm = SymLogNorm(_STRAIGHT_BELOW, vmin=0.0, vmax=max(float(largest), 10 * _STRAIGHT_BELOW))
-    figure = new_figure(1.6 + 3.2 * len(alphas), 1.0 + 2.3 * len(mechanisms))
+    # Wide enough for a number in each cell, and for the panel's title.
+    width, height = max(2.4, 0.46 * len(gases)), max(1.0, 0.38 * len(powers))
+    figure = new_figure(1.6 + width * len(alphas), 1.4 + height * len(mechanisms))
     panels = figure.subplots(len(mechanisms), len(alphas), squeeze=False, sharex=True, sharey=True)
     image = None
     for axes, key in zip(panels.ravel(), product(mechanisms, alphas), strict=True):
@@ -53,6 +55,7 @@ def stress_heatmaps(rows: Sequence[Record], whose: str = "leader") -> Figure:
             image = _heatmap(axes, errors[key], norm)
             _blank_what_did_not_run(axes, groups[key], powers, gases)
     _label_stress(panels, powers, gases)
+    figure.supylabel("rise of power demand, %", fontsize=8)
     if image is not None:
         bar = figure.colorbar(image, ax=panels, shrink=0.6, pad=0.01)
         bar.set_label(f"mean absolute error of {_WHOSE[whose]}, %", fontsize=9)
@@ -116,8 +119,6 @@ def _label_stress(
         axes.set_yticks(range(len(powers)), [f"{100 * power:.0f}" for power in powers], fontsize=7)
     for axes in panels[-1]:
         axes.set_xlabel("rise of gas demand, %", fontsize=8)
-    for axes in panels[:, 0]:
-        axes.set_ylabel("rise of power demand, %", fontsize=8)
 
 
 def _absolute(name: str) -> Callable[[Record], float | None]:

@@ -9,7 +9,7 @@ from jinja2 import Environment
 from matplotlib.figure import Figure
 
 from ppsm.experiments.figures import distributions, stress_heatmaps
-from ppsm.experiments.published import CITATION
+from ppsm.experiments.published import CASE, CITATION
 from ppsm.experiments.store import FAILED
 from ppsm.experiments.tables import (
     Table,
@@ -41,16 +41,17 @@ _FIGURES: dict[str, tuple[Callable[[Sequence[Record]], Figure], str]] = {
         "box.",
     ),
 }
-_NOTES = (
+_NOTE = (
     "Errors are means of absolute differences to the original game, over the runs in which the game could be "
     "cleared; distances are over all runs. Runs are paired: all mechanisms see the same noise, and all rows "
     "of a stress cell are compared with the same original. The largest gap is that of the games behind the "
-    "errors; errors below it are meaningful as paired differences only. The paper's columns are "
-    "those of {citation}.",
-    "'+prior' is PPSM with public knowledge of each entry up to 10 %, which the paper does not have.",
+    "errors; errors below it are meaningful as paired differences only."
 )
+_PAPER_NOTE = f"The paper's columns are those of {CITATION}."
+_PRIOR_NOTE = "'+prior' is PPSM with public knowledge of each entry up to 10 %, which the paper does not have."
 _TEMPLATE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{{ title }}</title>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{{ title }}</title>
 <style>
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; padding: 0 1em; }
 table { border-collapse: collapse; font-size: 13px; margin: .5em 0 1.5em; display: block; overflow-x: auto; }
@@ -108,14 +109,23 @@ def _facts(rows: Sequence[Record]) -> str:
     cpu = sum(row["cpu_release"] + row["cpu_clear"] for row in rows if row["cpu_release"] is not None)
     versions = sorted({f"ppsm {row['package_version']}, {row['solvers']}" for row in rows})
     return (
-        f"{len(rows):,} instances in {len(cells)} stress cells, {len({row['repetition'] for row in rows})} "
-        f"repetitions; {cpu / 3600:.2f} CPU hours ({cpu / len(rows):.2f} s per instance), the original games "
-        f"not counted. Made with {'; '.join(versions)}."
+        f"{_count(len(rows), 'instance')} in {_count(len(cells), 'stress cell')}, "
+        f"{_count(len({row['repetition'] for row in rows}), 'repetition')}; {cpu / 3600:.2f} CPU hours "
+        f"({cpu / len(rows):.2f} s per instance), the original games not counted. Made with {'; '.join(versions)}."
     )
 
 
-def _notes() -> list[str]:
-    return [note.format(citation=CITATION) for note in _NOTES]
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _notes(rows: Sequence[Record]) -> list[str]:
+    notes = [_NOTE]
+    if rows[0]["case"] == CASE:
+        notes.append(_PAPER_NOTE)
+    if any(row["mechanism"].endswith("+prior") for row in rows):
+        notes.append(_PRIOR_NOTE)
+    return notes
 
 
 def _failures(rows: Sequence[Record]) -> list[str]:
@@ -128,7 +138,7 @@ def _failures(rows: Sequence[Record]) -> list[str]:
 
 
 def _markdown(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[Table]) -> str:
-    parts = [f"# {_title(rows)}\n", f"{_facts(rows)}\n", *(f"{note}\n" for note in _notes())]
+    parts = [f"# {_title(rows)}\n", f"{_facts(rows)}\n", *(f"{note}\n" for note in _notes(rows))]
     parts += [as_markdown(table) for table in tables]
     parts += [f"![{caption}]({name}.svg)\n\n{caption}\n" for name, (_, caption) in _FIGURES.items()]
     parts += [
@@ -150,8 +160,8 @@ def _html(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[Table
     return environment.from_string(_TEMPLATE).render(
         title=_title(rows),
         facts=_facts(rows),
-        notes=_notes(),
-        tables=tables,
+        notes=_notes(rows),
+        tables=[table.as_read() for table in tables],
         figures=figures,
         cells=cells,
         failures=_failures(rows),

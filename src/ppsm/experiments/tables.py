@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -25,6 +25,16 @@ class Table:
     title: str
     headings: tuple[str, ...]
     lines: tuple[tuple[str | float | int | None, ...], ...]
+
+    def as_read(self) -> "Table":
+        """The table for people: without the paper's columns where the paper has nothing to compare with."""
+        kept = [
+            k
+            for k, heading in enumerate(self.headings)
+            if not heading.endswith(", paper") or any(line[k] is not None for line in self.lines)
+        ]
+        headings = tuple(self.headings[k] for k in kept)
+        return replace(self, headings=headings, lines=tuple(tuple(line[k] for k in kept) for line in self.lines))
 
 
 def grouped(rows: Iterable[Record]) -> dict[tuple[str, float, float | None], list[Record]]:
@@ -52,8 +62,8 @@ def largest_alpha(rows: Sequence[Record]) -> list[Record]:
 def table1(rows: Sequence[Record]) -> Table:
     """Feasible share, distance and errors by mechanism and alpha, ours beside the paper's."""
     names = ("feasible", "L1", "leader error", "electricity error", "gas error")
-    headings = ["mechanism", "alpha, 10^2 MWh", "runs"]
-    for name, unit in zip(names, ("%", "10^2 MWh", "%", "%", "%"), strict=True):
+    headings = ["mechanism", "alpha, 10² MWh", "runs"]
+    for name, unit in zip(names, ("%", "10² MWh", "%", "%", "%"), strict=True):
         headings += [f"{name}, {unit}", f"{name}, paper"]
     lines = []
     for (mechanism, alpha, eta), group in grouped(least_eta(rows)).items():
@@ -86,7 +96,7 @@ def table2(rows: Sequence[Record]) -> Table:
         lines.append((mechanism, percent, ours.runs, ours.feasible_percent, *errors, ours.gap_percent))
     return Table(
         "table2",
-        f"Table 2: errors by eta at alpha = {largest_alpha(rows)[0]['alpha'] / 100.0:g} x 10^2 MWh",
+        f"Table 2: errors by eta at alpha = {largest_alpha(rows)[0]['alpha'] / 100.0:g} x 10² MWh",
         (
             *("mechanism", "eta, %", "runs", "feasible, %"),
             *("leader error, %", "leader error, paper", "electricity error, %", "electricity error, paper"),
@@ -114,7 +124,7 @@ def status_table(rows: Sequence[Record]) -> Table:
     return Table(
         "status",
         "How the instances ended",
-        ("mechanism", "alpha, 10^2 MWh", "eta, %", "proven", "best found", "infeasible", "none found in time",
+        ("mechanism", "alpha, 10² MWh", "eta, %", "proven", "best found", "infeasible", "none found in time",
          "failed", "step 3b not proven", "bands widened, %"),
         tuple(lines),
     )  # fmt: skip
@@ -134,7 +144,7 @@ def time_table(rows: Sequence[Record]) -> Table:
     return Table(
         "time",
         "CPU seconds per instance, means by phase",
-        ("mechanism", "alpha, 10^2 MWh", "eta, %", "step 2b", "step 3b", "steps 1-3", "clearing",
+        ("mechanism", "alpha, 10² MWh", "eta, %", "step 2b", "step 3b", "steps 1-3", "clearing",
          "largest total", "no commitment solved, %"),
         tuple(lines),
     )  # fmt: skip
@@ -198,6 +208,7 @@ def shown(value: str | float | int | None) -> str:
 
 def as_markdown(table: Table, heading: Callable[[str], str] = "## {}".format) -> str:
     """The table as Markdown."""
+    table = table.as_read()
     rule = ["---", *["---:"] * (len(table.headings) - 1)]
     body = [[shown(value) for value in line] for line in table.lines]
     text = "\n".join("| " + " | ".join(line) + " |" for line in [list(table.headings), rule, *body])
