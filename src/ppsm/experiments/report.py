@@ -48,7 +48,9 @@ _NOTE = (
     "errors; errors below it are meaningful as paired differences only."
 )
 _PAPER_NOTE = f"The paper's columns are those of {CITATION}."
-_PRIOR_NOTE = "'+prior' is PPSM with public knowledge of each entry up to 10 %, which the paper does not have."
+_PRIOR_NOTE = (
+    "'+prior' is PPSM with public knowledge of each entry up to 10 %, which the paper does not have."
+)
 _TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{{ title }}</title>
@@ -111,7 +113,8 @@ def _facts(rows: Sequence[Record]) -> str:
     return (
         f"{_count(len(rows), 'instance')} in {_count(len(cells), 'stress cell')}, "
         f"{_count(len({row['repetition'] for row in rows}), 'repetition')}; {cpu / 3600:.2f} CPU hours "
-        f"({cpu / len(rows):.2f} s per instance), the original games not counted. Made with {'; '.join(versions)}."
+        f"({cpu / len(rows):.2f} s per instance), the original games not counted. "
+        f"Made with {'; '.join(versions)}."
     )
 
 

@@ -34,7 +34,8 @@ class Table:
             if not heading.endswith(", paper") or any(line[k] is not None for line in self.lines)
         ]
         headings = tuple(self.headings[k] for k in kept)
-        return replace(self, headings=headings, lines=tuple(tuple(line[k] for k in kept) for line in self.lines))
+        lines = tuple(tuple(line[k] for k in kept) for line in self.lines)
+        return replace(self, headings=headings, lines=lines)
 
 
 def grouped(rows: Iterable[Record]) -> dict[tuple[str, float, float | None], list[Record]]:
