@@ -1,5 +1,6 @@
 """Hand-computed markets, modes, bands, priors and bad input."""
 
+from dataclasses import replace
 from typing import Any
 
 import linopy
@@ -8,6 +9,7 @@ import pytest
 
 from ppsm.errors import InputError, ModelError, SecretExposureError
 from ppsm.fidelity import Bands, Prior, Restorer, SearchLimits, restore
+from ppsm.fidelity.branching import SearchOutcome
 from ppsm.game.follower import Follower
 from ppsm.privacy import LaplaceMechanism, Sensitive
 from ppsm.program import LinearProgram
@@ -150,6 +152,26 @@ def test_empty_bands_are_widened_by_the_least_factor() -> None:
     assert result.widening == pytest.approx(100.0, rel=2e-3)
     assert result.widening_bound <= result.widening
     assert result.widening_bound >= result.widening * (1 - 5e-3)
+    assert result.certificate is not None
+    assert result.certificate.faithful
+
+
+def test_widened_bands_whose_searches_prove_nothing_still_give_a_vector(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search = Restorer.search
+
+    def unproven(*given: Any) -> SearchOutcome:
+        outcome = search(*given)
+        if outcome.incumbent is None:
+            return outcome
+        return replace(outcome, status=Status.INCUMBENT, bound=0.0)
+
+    monkeypatch.setattr(Restorer, "search", unproven)
+    result = restore(one_node(), [8.0], 10.0, [5.0], eta_p=0.01, eta_d=0.001)
+    assert result.status is Status.INCUMBENT
+    assert result.widening >= 100.0
+    assert result.widening_bound < 100.1
     assert result.certificate is not None
     assert result.certificate.faithful
 

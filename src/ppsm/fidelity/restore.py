@@ -216,6 +216,12 @@ class _Found:
     witness: _Witness | None
 
 
+def _unproven(found: _Found, core: Core) -> _Found:
+    """What a search found, without what it says of better points."""
+    outcome = replace(found.outcome, status=Status.INCUMBENT, bound=core.least)
+    return _Found(outcome, found.witness)
+
+
 def _without_answer(outcome: SearchOutcome) -> Status:
     """The status of a search whose incumbent, if any, is not confirmed."""
     return outcome.status if outcome.incumbent is None else Status.NO_INCUMBENT
@@ -276,6 +282,7 @@ class _Task:
         """Find the least widening, then solve with it; the time limit holds for all of it."""
         stop = started + self.limits.seconds
         confirmed: list[_Found] = []
+        unproven: dict[float, _Found] = {}
 
         def attempt(factor: float) -> SearchOutcome | None:
             left = stop - time.perf_counter()
@@ -288,20 +295,24 @@ class _Task:
             if found.witness is not None and found.outcome.status is Status.PROVEN_OPTIMAL:
                 confirmed.append(found)
                 return found.outcome
+            if found.witness is not None:
+                unproven[factor] = found
             return replace(found.outcome, incumbent=None, status=_without_answer(found.outcome))
 
         floor = widening_floor(self._core(1.0), self._core(2.0), self.restorer.matrices)
         widening = least_widening(floor, attempt)
-        core = self._core(widening.factor)
         if widening.outcome is None:
-            nothing = SearchOutcome(Status.NO_INCUMBENT, None, -INFINITY, 0)
-            return widening.factor, widening.bound, core, _Found(nothing, None)
+            factor = min(unproven, default=widening.factor)
+            core = self._core(factor)
+            nothing = _Found(SearchOutcome(Status.NO_INCUMBENT, None, -INFINITY, 0), None)
+            found = _unproven(unproven[factor], core) if unproven else nothing
+            return factor, min(factor, widening.bound), core, found
+        core = self._core(widening.factor)
         left = max(0.2 * self.limits.seconds, stop - time.perf_counter())
         found = self._solved(core, replace(self.limits, seconds=left))
         if found.witness is None:
             # The last attempt that succeeded was at this factor.
-            outcome = replace(confirmed[-1].outcome, status=Status.INCUMBENT, bound=core.least)
-            found = _Found(outcome, confirmed[-1].witness)
+            found = _unproven(confirmed[-1], core)
         return widening.factor, widening.bound, core, found
 
     def _result(
