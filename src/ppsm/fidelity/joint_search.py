@@ -5,6 +5,7 @@ millisecond: a side that cannot become tight within the bound has a zero multipl
 cannot vanish is tight.
 """
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -88,6 +89,8 @@ class JointSearch(Search):
             if grown is None:
                 return
             node = grown
+            if time.perf_counter() > self.stop:
+                break
         self.push(replace(node, order=next(self.orders)))
 
     def _settle_or_branch(self, node: Node, point: JointPoint) -> Node | None:
