@@ -27,7 +27,7 @@ format: $(READY) ## apply the style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## measure what the documentation claims; for machines: make bench ARGS=--json
+bench: $(READY)  ## measure what the documentation claims (half an hour); for machines: make bench ARGS=--json
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(READY)   ## build the documentation into site/

@@ -53,6 +53,7 @@ def test_a_file_says_the_same_as_the_class(tmp_path: Path) -> None:
         ("alphas = []", "expected at least one value"),
         ("alphas = [1, 1]", "and none twice"),
         ('mechanisms = ["magic"]', "the mechanism 'magic' is unknown"),
+        ('mechanisms = ["ppsm+model+learned"]', "asks for two predictors"),
         ('mechanisms = ["laplace+prior"]', "the mechanism 'laplace\\+prior' is unknown"),
         ("power_stress = [9.0]", "the power stress is 9"),
         ("alphas = [", "cannot be read as an experiment"),

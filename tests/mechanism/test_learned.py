@@ -1,6 +1,7 @@
 """Learned predictors: errors that are measured, models that are numbers, histories that are public."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +92,19 @@ def test_a_model_survives_its_file(
     assert again.cross_validation == learned.cross_validation
 
 
+def test_a_model_says_what_it_was_trained_for(learned: Learned, tmp_path: Path) -> None:
+    replace(learned, trained_for={"case": "towns", "alpha": 0.5}).save(tmp_path / "model.json")
+    again = Learned.load(tmp_path / "model.json")
+    again.insist_on({"case": "towns", "alpha": 0.5})
+    with pytest.raises(InputError, match=r"trained for alpha 0\.5, found 5\.0: give the path"):
+        again.insist_on({"case": "towns", "alpha": 5.0})
+    learned.insist_on({"alpha": 5.0})  # says nothing, so it is taken as it is
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"trained_for": 3}, "not a model that ppsm wrote"),
         ({"format": "pickle"}, "not a model of format"),
         ({"matrix": [[1.0]]}, "holds a matrix of shape"),
         ({"offset": [1.0, None, 0.0, 0.0]}, "not a model that ppsm wrote|offset of entry"),

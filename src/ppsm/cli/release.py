@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -235,10 +235,18 @@ def _learned(run: _Run) -> "Predictor":
     from ppsm.mechanism import Learned
     from ppsm.mechanism.gauc import case_days
 
+    noise = {"alpha": run.mechanism.alpha, "epsilon": run.mechanism.epsilon}
+    purpose: dict[str, str | float] = {
+        "case": run.game.case.name,
+        "power stress": run.game.power_stress,
+        **noise,
+    }
     if run.model is not None and run.model.exists():
-        return Learned.load(run.model)
+        known = Learned.load(run.model)
+        known.insist_on(purpose)
+        return known
     days = case_days(run.game.case, run.game.power_stress)
-    learned = Learned.train(days.released(alpha=run.mechanism.alpha, epsilon=run.mechanism.epsilon))
+    learned = replace(Learned.train(days.released(**noise)), trained_for=purpose)
     if run.model is not None:
         learned.save(run.model)
     return learned

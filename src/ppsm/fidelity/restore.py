@@ -78,7 +78,7 @@ def restore(
     :class:`Bands` has absolute widths), ``bounds`` is a pair (lower, upper) that everybody knows, by
     default ``(0, inf)``. If nothing satisfies the bands and ``elastic`` is set, both are widened by the
     least common factor, which the result reports. ``method`` names one of SCIP's textbook forms instead of
-    our search; they know only the l2 distance and are a thousand times slower.
+    our search; they know only the l2 distance and are slower by orders of magnitude.
     """
     bands = Bands.relative(target_value, target_prices, eta_p=eta_p, eta_d=eta_d)
     restorer = Restorer.of(follower)

@@ -10,6 +10,7 @@ that are not affine can be used but not saved.
 
 import copy
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -53,7 +54,8 @@ class Learned:
     """A predictor that learned from history; make one with :meth:`train` or :meth:`load`.
 
     ``cross_validation`` has the mean relative errors of value and prices on days that were left out, in per
-    cent of the mean size of each.
+    cent of the mean size of each. ``trained_for`` says what a saved model is good for, such as the alpha of
+    its history; who loads it may insist on it (:meth:`insist_on`).
     """
 
     regressor: Regressor
@@ -62,6 +64,7 @@ class Learned:
     cross_validation: dict[str, float]
     name: str = "learned"
     publication: Publication | None = field(default=None)
+    trained_for: Mapping[str, str | float] = field(default_factory=dict)
 
     @classmethod
     def train(cls, history: History, regressor: Regressor | None = None) -> "Learned":
@@ -104,6 +107,15 @@ class Learned:
             )
         return frozen_vector(said[0], width, "the regressor's prediction", names=("value", *self.price_names))
 
+    def insist_on(self, purpose: Mapping[str, str | float]) -> None:
+        """Refuse a model that was trained for something else; one that does not say is taken as it is."""
+        for what, wanted in purpose.items():
+            if self.trained_for.get(what, wanted) != wanted:
+                raise InputError(
+                    f"the model was trained for {what} {self.trained_for[what]}, found {wanted}: give the "
+                    "path of another model, or of a new file to train one."
+                )
+
     def save(self, path: str | Path) -> None:
         """Write the model as numbers; refused where it is not an affine map."""
         matrix, offset = _affine(self.regressor, len(self.entry_names))
@@ -112,6 +124,7 @@ class Learned:
             "entry_names": list(self.entry_names),
             "price_names": list(self.price_names),
             "cross_validation": self.cross_validation,
+            "trained_for": dict(self.trained_for),
             "matrix": matrix.tolist(),
             "offset": offset.tolist(),
         }
@@ -131,6 +144,7 @@ class Learned:
             prices = tuple(str(name) for name in content["price_names"])
             matrix, offset = as_numbers(content["matrix"], "matrix"), as_numbers(content["offset"], "offset")
             errors = {str(key): float(value) for key, value in content["cross_validation"].items()}
+            purpose = {str(key): value for key, value in content.get("trained_for", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}).") from None
         shape = (len(entries), 1 + len(prices))
@@ -139,7 +153,7 @@ class Learned:
                 f"{path} holds a matrix of shape {matrix.shape}, expected {shape} of finite numbers."
             )
         frozen_vector(offset, shape[1], "the model's offset")
-        return cls(AffineMap(matrix, offset), entries, prices, errors)
+        return cls(AffineMap(matrix, offset), entries, prices, errors, trained_for=purpose)
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,10 @@ class Variant:
                 f"the mechanism '{name}' is unknown; expected one of {', '.join(MECHANISMS)}, the last two "
                 f"also with {', '.join(f'+{option}' for option in OPTIONS)}."
             )
+        if {"model", "learned"} <= set(options):
+            raise InputError(
+                f"the mechanism '{name}' asks for two predictors; expected '+model' or '+learned'."
+            )
         return cls(mechanism, frozenset(options))
 
     @property
