@@ -111,7 +111,7 @@ def _scip_rows(report: dict[str, Any]) -> tuple[tuple[str | float | int | bool, 
 
 
 def measure() -> list[Table]:
-    """The study for ``make bench``: all of it, with fewer runs of SCIP (twenty minutes)."""
+    """The study for ``make bench``: all of it, with fewer runs of SCIP."""
     return tables(study(scip_instances=3, prior_draws=3))
 
 

@@ -18,15 +18,15 @@ _RUNS, _LARGE, _RUNS_IF_LARGE = 3, 2000, 1
 
 
 def growth(sizes: Sequence[int], alpha_mwh: float = 100.0, seconds: float = 120.0) -> dict[str, Any]:
-    """A row for each size, and the exponent of growth."""
+    """A row for each size, and the exponent of growth, without the sizes that hit the limit."""
     context = multiprocessing.get_context("spawn")
     table = []
     for junctions in sizes:
         # Memory is a high-water mark of a process, so each size needs a fresh one.
         with context.Pool(1) as pool:
             table.append(pool.apply(one_size, (junctions, alpha_mwh, seconds)))
-    logs = np.log([[row["junctions"], row["p50_s"]] for row in table])
-    exponent = float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0]) if len(table) > 1 else float("nan")
+    logs = np.log([[row["junctions"], row["p50_s"]] for row in table if row["certified"] == row["runs"]])
+    exponent = float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0]) if len(logs) > 1 else float("nan")
     return {"table": table, "exponent": exponent}
 
 

@@ -96,7 +96,7 @@ def test_a_model_says_what_it_was_trained_for(learned: Learned, tmp_path: Path) 
     replace(learned, trained_for={"case": "towns", "alpha": 0.5}).save(tmp_path / "model.json")
     again = Learned.load(tmp_path / "model.json")
     again.insist_on({"case": "towns", "alpha": 0.5})
-    with pytest.raises(InputError, match=r"trained for alpha 0\.5, found 5\.0: give the path"):
+    with pytest.raises(InputError, match=r"trained for alpha 0\.5, expected 5\.0"):
         again.insist_on({"case": "towns", "alpha": 5.0})
     learned.insist_on({"alpha": 5.0})  # says nothing, so it is taken as it is
 

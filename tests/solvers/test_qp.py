@@ -31,7 +31,7 @@ def random_program(seed: int) -> QuadraticProgram:
         equality_value=equality @ point,
         rows=sp.csr_array(matrix),
         row_lower=np.where(rng.random(rows) < 0.5, matrix @ point - slack[0], -np.inf),
-        row_upper=matrix @ point + slack[1],
+        row_upper=np.where(rng.random(rows) < 0.7, matrix @ point + slack[1], np.inf),
         column_lower=np.where(unbounded, -np.inf, 0.0),
         column_upper=np.where(unbounded, np.inf, 1.0),
         cross=sp.csr_array(cross),

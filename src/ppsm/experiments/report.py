@@ -9,9 +9,10 @@ from jinja2 import Environment
 from matplotlib.figure import Figure
 
 from ppsm.experiments.figures import distributions, stress_heatmaps
-from ppsm.experiments.published import CASE, CITATION
+from ppsm.experiments.published import CITATION
 from ppsm.experiments.store import FAILED
 from ppsm.experiments.tables import (
+    PAPER,
     Table,
     as_csv,
     as_markdown,
@@ -24,6 +25,7 @@ from ppsm.experiments.tables import (
 )
 from ppsm.figures.style import save_figure
 from ppsm.mechanism.instance import Record
+from ppsm.mechanism.variants import Variant
 
 _FIGURES: dict[str, tuple[Callable[[Sequence[Record]], Figure], str]] = {
     "figure3": (
@@ -122,11 +124,11 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _notes(rows: Sequence[Record]) -> list[str]:
+def _notes(rows: Sequence[Record], tables: Sequence[Table]) -> list[str]:
     notes = [_NOTE]
-    if rows[0]["case"] == CASE:
+    if any(heading.endswith(PAPER) for table in tables for heading in table.as_read().headings):
         notes.append(_PAPER_NOTE)
-    if any(row["mechanism"].endswith("+prior") for row in rows):
+    if any("prior" in Variant.named(row["mechanism"]).options for row in rows):
         notes.append(_PRIOR_NOTE)
     return notes
 
@@ -141,7 +143,7 @@ def _failures(rows: Sequence[Record]) -> list[str]:
 
 
 def _markdown(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[Table]) -> str:
-    parts = [f"# {_title(rows)}\n", f"{_facts(rows)}\n", *(f"{note}\n" for note in _notes(rows))]
+    parts = [f"# {_title(rows)}\n", f"{_facts(rows)}\n", *(f"{note}\n" for note in _notes(rows, tables))]
     parts += [as_markdown(table) for table in tables]
     parts += [f"![{caption}]({name}.svg)\n\n{caption}\n" for name, (_, caption) in _FIGURES.items()]
     parts += [
@@ -163,7 +165,7 @@ def _html(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[Table
     return environment.from_string(_TEMPLATE).render(
         title=_title(rows),
         facts=_facts(rows),
-        notes=_notes(rows),
+        notes=_notes(rows, tables),
         tables=[table.as_read() for table in tables],
         figures=figures,
         cells=cells,

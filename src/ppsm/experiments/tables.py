@@ -14,6 +14,8 @@ from ppsm.mechanism.variants import Variant
 
 # Smaller figures are rounding errors of the solvers; files keep them.
 _ZERO = 1e-9
+# How the headings of the paper's figures end.
+PAPER = ", paper"
 STATUSES = ("optimal", "incumbent", "infeasible", "no_incumbent", FAILED)
 
 
@@ -31,7 +33,7 @@ class Table:
         kept = [
             k
             for k, heading in enumerate(self.headings)
-            if not heading.endswith(", paper") or any(line[k] is not None for line in self.lines)
+            if not heading.endswith(PAPER) or any(line[k] is not None for line in self.lines)
         ]
         headings = tuple(self.headings[k] for k in kept)
         lines = tuple(tuple(line[k] for k in kept) for line in self.lines)

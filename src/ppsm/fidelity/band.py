@@ -51,7 +51,8 @@ class FollowerLps:
         # Two copies: one stays near the point that is looked at, one near the tangent that children are
         # probed with, and each starts from its own last basis.
         self._near, self._probing = (PersistentLp(_with_trades(program, follower)) for _ in range(2))
-        # A probe asks what becomes of the same LP without a side or two.
+        # A probe takes a side away and the next one gives it back. On networks of 1500 junctions the primal
+        # simplex needs a fifth of the dual's time for that, on the Northeast's about the same.
         self._probing.use_primal_simplex()
         entries = follower.parameter_map.shape[1]
         self._trades = program.shape[1] + np.arange(2 * entries)

@@ -101,6 +101,8 @@ class Search:
         self.cost = core.follower.program.cost
         # Bounds of nodes given up without a verdict; they cap what can be proven.
         self.unsettled = INFINITY
+        # The least bound of what was dropped; it is no better than the incumbent by more than the gap.
+        self.dropped = INFINITY
         # What is proven for everything, whatever the heap says.
         self.floor = -INFINITY
         # The optimum of the relaxation without any tight side.
@@ -143,9 +145,16 @@ class Search:
         best = self.incumbent.objective
         return best - self.limits.gap * abs(best) - self.core.negligible
 
+    def beaten(self, bound: float) -> bool:
+        """Whether what has this bound may be dropped."""
+        if bound < self.cutoff():
+            return False
+        self.dropped = min(self.dropped, bound)
+        return True
+
     def push(self, node: Node) -> None:
         """Keep a node for later, unless it is already beaten."""
-        if node.bound < self.cutoff():
+        if not self.beaten(node.bound):
             heapq.heappush(self.heap, node)
 
     def expand(self, node: Node) -> None:
@@ -158,7 +167,7 @@ class Search:
                 self.unsettled = min(self.unsettled, node.bound)
             return
         bound = max(node.bound, point.bound)
-        if bound >= self.cutoff():
+        if self.beaten(bound):
             return
         shift = self.core.rows_at(point.parameter)
         dual = self.lps.dual(shift, zero)
@@ -279,7 +288,7 @@ class Search:
         return None if found is None or not np.isfinite(found.value) else found
 
     def _outcome(self, open_bound: float) -> SearchOutcome:
-        bound = max(self.core.least, self.floor, min(open_bound, self.unsettled))
+        bound = max(self.core.least, self.floor, min(open_bound, self.unsettled, self.dropped))
         if self.incumbent is None:
             status = Status.INFEASIBLE if bound == INFINITY else Status.NO_INCUMBENT
             return SearchOutcome(status, None, bound, self.nodes)

@@ -25,6 +25,8 @@ _UNPROVEN_TOLERANCE = 0.2
 _ATTEMPTS = 120
 # How much longer the next step is, after a factor that is refuted and after one without a verdict.
 _STRIDE, _LEAP = 3.0, 10.0
+# So many leaps beyond a vector that nothing is proven about: wider bands may give a proof, or a nearer one.
+_LEAPS_BEYOND = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,18 +119,25 @@ def least_widening(floor: float, attempt: Callable[[float], SearchOutcome | None
     """
     low, refuted, step = floor, floor, max(10.0 * TOLERANCE, 0.01 * floor)
     high, found = floor * (1.0 + 0.1 * TOLERANCE), None
+    unproven: list[tuple[float, float, SearchOutcome]] = []
     for _ in range(_ATTEMPTS):
         outcome = attempt(high)
         if outcome is None:
-            return Widening(high, refuted, None)
-        if outcome.incumbent is not None:
+            break
+        if outcome.incumbent is not None and outcome.status is Status.PROVEN_OPTIMAL:
             found = outcome
             break
+        if outcome.incumbent is not None:
+            unproven.append((low, high, outcome))
+            if len(unproven) > _LEAPS_BEYOND:
+                break
         low = high
         is_refuted = outcome.status is Status.INFEASIBLE
         refuted = high if is_refuted else refuted
         step *= _STRIDE if is_refuted else _LEAP
         high += step
+    if found is None and unproven:
+        low, high, found = unproven[0]
     while found is not None and low > floor:
         tolerance = TOLERANCE if low == refuted else _UNPROVEN_TOLERANCE
         if high - low <= tolerance * high:

@@ -37,6 +37,8 @@ _SLACK = 1e-6
 # Narrowing goes on while all intervals together shrink at least to this share.
 _SHRUNK = 0.8
 _LEAST_PRODUCT = 1e-15
+# A penalty is chosen for no smaller gap than this: without any there would be none.
+_LEAST_GAP = 1e-9
 _LARGEST_PENALTY = 30.0
 
 
@@ -95,7 +97,7 @@ class JointSearch(Search):
 
     def _settle_or_branch(self, node: Node, point: JointPoint) -> Node | None:
         """Push the children of a node, or return it with more sides decided; None where it needs no more."""
-        if node.bound >= self.cutoff():
+        if self.beaten(node.bound):
             return None
         tight, zero = sides_of(node.tight), sides_of(node.zero)
         shift = self.core.rows_at(point.parameter)
@@ -107,7 +109,7 @@ class JointSearch(Search):
         minorant = self.try_support(dual, tight, point.parameter)
         bound = node.bound if minorant is None else max(node.bound, minorant.value(self.lps, zero))
         node = replace(node, bound=bound)
-        if bound >= self.cutoff():
+        if self.beaten(bound):
             return None
         if self._splits_price(node, point, least_width=_WIDE):
             return None
@@ -129,6 +131,7 @@ class JointSearch(Search):
         zero = self._with_marginal(node, point)
         worth = self.joint.matrices.dual_objective @ point.multipliers + point.prices @ point.dual_weight
         needed = float(worth) - (self.cutoff() - point.bound) / point.penalty
+        self.dropped = min(self.dropped, self.cutoff())  # what other prices may have
         line = point.dual_weight, self.core.value_lower - needed
         narrower = price_ranges(
             self.core,
@@ -150,10 +153,10 @@ class JointSearch(Search):
 
         Prices are mostly pinned down by the cost of such a marginal supplier: its reduced cost vanishes.
         """
-        probe = Probe(self.core, self.lps, point, sides_of(node.zero))
+        probe = Probe(self.core, self.lps, point, sides_of(node.tight), sides_of(node.zero))
         zeros = list(node.zero)
         for side in self._marginal(point):
-            if side not in zeros and probe.bound_if_tight(sides_of((*node.tight, side))) >= self.cutoff():
+            if side not in zeros and self.beaten(probe.bound_if_tight(sides_of((*node.tight, side)))):
                 zeros.append(side)
         return tuple(zeros)
 
@@ -172,7 +175,7 @@ class JointSearch(Search):
 
         The tangent at the joint optimum holds for every child, so one node may decide many sides.
         """
-        probe = Probe(self.core, self.lps, point, sides_of(node.zero))
+        probe = Probe(self.core, self.lps, point, sides_of(node.tight), sides_of(node.zero))
         cutoff, started = self.cutoff(), node
         multipliers = dual.multipliers
         undecided: list[tuple[float, float, int]] = []
@@ -181,7 +184,7 @@ class JointSearch(Search):
             if side is None or len(undecided) >= _UNDECIDED:
                 break
             if_tight = probe.bound_if_tight(sides_of((*node.tight, side)))
-            if if_tight >= cutoff:
+            if self.beaten(if_tight):
                 node = replace(node, zero=(*node.zero, side))
                 rest = self.lps.dual(shift, sides_of(node.zero))
                 if rest is None:
@@ -189,7 +192,7 @@ class JointSearch(Search):
                 multipliers = rest.multipliers
                 continue
             if_zero = probe.bound_if_zero(sides_of((*node.zero, side)))
-            if if_zero >= cutoff:
+            if self.beaten(if_zero):
                 node = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
                 answer = self.cheapest_answer(answer, shift, sides_of(node.tight))
                 continue
@@ -233,7 +236,8 @@ class JointSearch(Search):
 
         Each covers everything, so that the one that ends first is the proof, and turns grow.
         """
-        self.floor = max(self.floor, min([self.unsettled, *(node.bound for node in self.heap)]))
+        open_bounds = [node.bound for node in self.heap]
+        self.floor = max(self.floor, min([self.unsettled, self.dropped, *open_bounds]))
         self._other, (self.heap, self.unsettled) = (self.heap, self.unsettled), self._other
         self._by_prices = not self._by_prices
         self._turn = self._turn if self._by_prices else 2 * self._turn
@@ -293,13 +297,14 @@ class JointSearch(Search):
     def _first_penalty(self, node: Node, held: IntArray) -> float:
         """The largest penalty whose chords cost no more than a share of the gap allowed."""
         widest = self.joint.widest(node.box or self.box, held)
+        gap = max(self.limits.gap, _LEAST_GAP)
         size = max(self.incumbent.objective if self.incumbent else self.size, 1e-9)
         # Beyond this the objective drowns in the penalty; the move per price is what it is measured by.
         prices = max(1e-6, float(np.abs((node.box or self.box).upper).max(initial=0.0)))
         largest = _LARGEST_PENALTY * float(np.sqrt(size * self.core.curvature.max())) / prices
         if not widest > 0.0:
             return largest
-        return min(largest, float(np.sqrt(4.0 * _CHORD_SHARE * self.limits.gap * size / widest)))
+        return min(largest, float(np.sqrt(4.0 * _CHORD_SHARE * gap * size / widest)))
 
     def _offer_point(self, point: JointPoint) -> None:
         """A joint optimum without a duality gap is faithful."""

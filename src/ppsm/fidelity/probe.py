@@ -16,10 +16,15 @@ from ppsm.fidelity.joint import JointPoint
 class Probe:
     """Bounds of the children of one node, from the tangent at its joint optimum."""
 
-    def __init__(self, core: Core, lps: FollowerLps, point: JointPoint, zero: IntArray) -> None:
+    def __init__(
+        self, core: Core, lps: FollowerLps, point: JointPoint, tight: IntArray, zero: IntArray
+    ) -> None:
         self.core, self._lps, self._point = core, lps, point
         self._cost = np.concatenate([point.penalty * core.follower.program.cost, point.move_slope])
-        self._primal_at_point = float(self._cost @ np.concatenate([point.columns, point.parameter]))
+        # The node's own least value rather than the point's, which is feasible up to a residual only.
+        least = lps.pairs.least(core, tight, self._cost)
+        at_point = float(self._cost @ np.concatenate([point.columns, point.parameter]))
+        self._primal_at_point = least if np.isfinite(least) else at_point
         self._shift = core.rows_at(point.dual_weight)
         found = lps.dual(self._shift, zero, probing=True)
         self._dual_at_point = INFINITY if found is None else found.value

@@ -281,8 +281,7 @@ class _Task:
     def _widen(self, started: float) -> tuple[float, float, Core, "_Found"]:
         """Find the least widening, then solve with it; the time limit holds for all of it."""
         stop = started + self.limits.seconds
-        confirmed: list[_Found] = []
-        unproven: dict[float, _Found] = {}
+        found_at: dict[float, _Found] = {}
 
         def attempt(factor: float) -> SearchOutcome | None:
             left = stop - time.perf_counter()
@@ -291,28 +290,21 @@ class _Task:
             share = min(left, max(_ATTEMPT_SHARE * self.limits.seconds, 0.2))
             limits = replace(self.limits, gap=_FEASIBILITY_GAP, seconds=share)
             found = self._solved(self._core(factor), limits)
-            # A point much farther than the bound says is no good reason to stop widening.
-            if found.witness is not None and found.outcome.status is Status.PROVEN_OPTIMAL:
-                confirmed.append(found)
-                return found.outcome
-            if found.witness is not None:
-                unproven[factor] = found
-            return replace(found.outcome, incumbent=None, status=_without_answer(found.outcome))
+            if found.witness is None:
+                return replace(found.outcome, incumbent=None, status=_without_answer(found.outcome))
+            found_at[factor] = found
+            return found.outcome
 
         floor = widening_floor(self._core(1.0), self._core(2.0), self.restorer.matrices)
         widening = least_widening(floor, attempt)
-        if widening.outcome is None:
-            factor = min(unproven, default=widening.factor)
-            core = self._core(factor)
-            nothing = _Found(SearchOutcome(Status.NO_INCUMBENT, None, -INFINITY, 0), None)
-            found = _unproven(unproven[factor], core) if unproven else nothing
-            return factor, min(factor, widening.bound), core, found
         core = self._core(widening.factor)
+        if widening.outcome is None:
+            nothing = SearchOutcome(Status.NO_INCUMBENT, None, -INFINITY, 0)
+            return widening.factor, widening.bound, core, _Found(nothing, None)
         left = max(0.2 * self.limits.seconds, stop - time.perf_counter())
         found = self._solved(core, replace(self.limits, seconds=left))
         if found.witness is None:
-            # The last attempt that succeeded was at this factor.
-            found = _unproven(confirmed[-1], core)
+            found = _unproven(found_at[widening.factor], core)
         return widening.factor, widening.bound, core, found
 
     def _result(

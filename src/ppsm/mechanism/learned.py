@@ -112,7 +112,7 @@ class Learned:
         for what, wanted in purpose.items():
             if self.trained_for.get(what, wanted) != wanted:
                 raise InputError(
-                    f"the model was trained for {what} {self.trained_for[what]}, found {wanted}: give the "
+                    f"the model was trained for {what} {self.trained_for[what]}, expected {wanted}: give the "
                     "path of another model, or of a new file to train one."
                 )
 

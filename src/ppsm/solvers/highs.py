@@ -115,10 +115,7 @@ class PersistentLp:
         _pass(self._highs, program)
 
     def use_primal_simplex(self) -> None:
-        """Use the primal simplex from now on.
-
-        The last basis stays feasible where the cost changes or a bound is taken away.
-        """
+        """Use the primal simplex from now on: where the cost changes the last basis stays feasible."""
         self._usual["simplex_strategy"] = _PRIMAL_SIMPLEX
         self._set(self._usual)
 
