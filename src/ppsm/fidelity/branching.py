@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
-from ppsm.errors import InputError
+from ppsm.errors import InputError, SolverError
 from ppsm.fidelity.band import DualPoint, FollowerLps
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.duality_bound import DualityBound
@@ -131,7 +131,11 @@ class Search:
             if proven or self.nodes >= self.limits.nodes or time.perf_counter() > stop:
                 return self._outcome(bound)
             self.nodes += 1
-            self.expand(heapq.heappop(self.heap))
+            node = heapq.heappop(self.heap)
+            try:
+                self.expand(node)
+            except SolverError:  # an LP that HiGHS cannot settle leaves its node open
+                self.unsettled = min(self.unsettled, node.bound)
         return self._outcome(INFINITY)
 
     def root(self, bound: float) -> Node:

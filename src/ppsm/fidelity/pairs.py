@@ -7,6 +7,7 @@ what an interior-point method needs many iterations to find out.
 import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.errors import SolverError
 from ppsm.fidelity.arrays import ScaledFollower
 from ppsm.fidelity.core import Core
 from ppsm.program import LinearProgram
@@ -54,7 +55,10 @@ class PairLp:
             np.concatenate([column_lower, core.lower]),
             np.concatenate([column_upper, core.upper]),
         )
-        solution = self._lp.solve()
+        try:
+            solution = self._lp.solve()
+        except SolverError:
+            return -INFINITY
         if solution.status is Status.INFEASIBLE:
             return INFINITY
         return solution.objective if solution.status.has_answer else -INFINITY
