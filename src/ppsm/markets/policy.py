@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import FloatArray, IntArray
+from ppsm.arrays import FloatArray, IntArray, SparseMatrix
 from ppsm.errors import SolverError
 from ppsm.markets.gas import GasMarket
 from ppsm.markets.region import BurnRegion
@@ -94,10 +94,19 @@ class PolicyFinder:
         self._is_balance[market.balance_rows] = True
         self._junction_of_row = np.full(program.shape[0], -1)
         self._junction_of_row[market.balance_rows] = np.arange(market.balance_rows.size)
+        self._own_rows = np.flatnonzero(~self._is_balance)
+        self._rows_with_slack = self._with_slack(program.matrix)
         self._arcs = self._find_arcs()
         self._pressures = market.variables.positions("squared_pressure_bar2")
         self._supply = market.variables.positions("supply_mwh")
         self._supply_at = self._junction_of_column(self._supply)
+
+    def _with_slack(self, matrix: SparseMatrix) -> SparseMatrix:
+        """The rows, and a column that lowers each one that is no balance."""
+        rows = self._own_rows
+        places = (rows, np.arange(rows.size))
+        slack = sp.csr_array((-np.ones(rows.size), places), shape=(matrix.shape[0], rows.size))
+        return sp.csr_array(sp.hstack([matrix, slack], format="csr"))
 
     def _find_arcs(self) -> list[tuple[int, int, int]]:
         """(column, junction it leaves, junction it enters) of every flow."""
@@ -338,7 +347,7 @@ class PolicyFinder:
             return _Base(None, response[crossed], crossed.tolist())
         if (tighter.row_lower > tighter.row_upper).any():
             return _Base(None, response[:0], [])
-        solution = PersistentLp(tighter).solve()
+        solution = PersistentLp(tighter).solve(is_bounded=True)
         if solution.status is not Status.PROVEN_OPTIMAL:
             lacking = self._lacking(tighter, moving) if explain else []
             return _Base(None, response[lacking], lacking)
@@ -349,30 +358,39 @@ class PolicyFinder:
 
     def _lacking(self, program: LinearProgram, moving: IntArray) -> list[int]:
         """Moving columns whose bounds or flow rows are violated in the least-violated solution."""
-        rows, width = program.shape
-        own = np.flatnonzero(~self._is_balance)
-        slack = sp.csr_array((-np.ones(own.size), (own, np.arange(own.size))), shape=(rows, own.size))
-        under = sp.csr_array((np.ones(moving.size), (np.arange(moving.size), moving)), (moving.size, width))
-        lift = sp.eye_array(moving.size)
+        width, own = program.shape[1], self._own_rows
         lower = program.column_lower.copy()
         lower[moving] = -np.inf
+        slacks = own.size + moving.size
         elastic = replace(
             program,
-            cost=np.concatenate([np.zeros(width), np.ones(own.size + moving.size)]),
-            matrix=sp.csr_array(
-                sp.block_array([[program.matrix, slack, None], [under, None, lift]], format="csr")
-            ),
+            cost=np.concatenate([np.zeros(width), np.ones(slacks)]),
+            matrix=self._elastic_matrix(moving),
             row_lower=np.concatenate([program.row_lower, program.column_lower[moving]]),
             row_upper=np.concatenate([program.row_upper, np.full(moving.size, np.inf)]),
-            column_lower=np.concatenate([lower, np.zeros(own.size + moving.size)]),
-            column_upper=np.concatenate([program.column_upper, np.full(own.size + moving.size, np.inf)]),
-            row_names=tuple(f"r{i}" for i in range(rows + moving.size)),
-            column_names=tuple(f"c{i}" for i in range(width + own.size + moving.size)),
+            column_lower=np.concatenate([lower, np.zeros(slacks)]),
+            column_upper=np.concatenate([program.column_upper, np.full(slacks, np.inf)]),
+            row_names=(*program.row_names, *("lower bound",) * moving.size),
+            column_names=(*program.column_names, *("slack",) * slacks),
         )
-        solution = PersistentLp(elastic).solve()
+        solution = PersistentLp(elastic).solve(is_bounded=True)
         if solution.status is not Status.PROVEN_OPTIMAL:
             return []
         missed_rows = own[solution.columns[width : width + own.size] > 1e-6]
         touched = abs(program.matrix[missed_rows][:, moving]).sum(axis=0) > 0
         missed = solution.columns[width + own.size :] > 1e-6
         return [int(column) for column in moving[np.asarray(touched).ravel() | missed]]
+
+    def _elastic_matrix(self, moving: IntArray) -> SparseMatrix:
+        """Columns (x, slacks of rows, slacks of lower bounds); a row ``x_k + slack >= lower`` for each k."""
+        top, count = self._rows_with_slack, moving.size
+        pairs = np.column_stack([moving, top.shape[1] + np.arange(count)]).ravel()
+        starts = top.indptr[-1] + 2 * np.arange(1, count + 1)
+        return sp.csr_array(
+            (
+                np.concatenate([top.data, np.ones(2 * count)]),
+                np.concatenate([top.indices, pairs]),
+                np.concatenate([top.indptr, starts]),
+            ),
+            shape=(top.shape[0] + count, top.shape[1] + count),
+        )

@@ -141,12 +141,15 @@ class PersistentLp:
         columns = np.arange(cost.size, dtype=np.int32)
         self._highs.changeColsCost(cost.size, columns, np.ascontiguousarray(cost))
 
-    def solve(self) -> LpSolution:
-        """Solve from the last basis; a status that is not final is settled by a second look."""
+    def solve(self, *, is_bounded: bool = False) -> LpSolution:
+        """Solve from the last basis; a status that is not final is settled by a second look.
+
+        Where the caller knows that the cost is bounded, "infeasible or unbounded" is no question.
+        """
         self._highs.run()
         status = self._highs.getModelStatus()
         if status in _SETTLE_WITHOUT_PRESOLVE:
-            status = self._settle()
+            status = highspy.HighsModelStatus.kInfeasible if is_bounded else self._settle()
         if status not in _STATUS:
             status = self._retry_cold()
         if _STATUS[status] is not Status.PROVEN_OPTIMAL:
