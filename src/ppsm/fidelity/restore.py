@@ -23,7 +23,7 @@ from ppsm.fidelity.certificate import Certificate, Claim, check_witness
 from ppsm.fidelity.core import Core
 from ppsm.fidelity.elastic import least_widening, widening_floor
 from ppsm.fidelity.joint import JointMatrices
-from ppsm.fidelity.joint_search import search_for
+from ppsm.fidelity.joint_search import JointSearch, search_for
 from ppsm.fidelity.lower_side import search_lower_side
 from ppsm.fidelity.monotone import is_monotone
 from ppsm.fidelity.polish import faithful_witness
@@ -50,6 +50,8 @@ from ppsm.status import Status
 # Moves below this share of the typical quantity are rounding of the solvers.
 _UNCHANGED = 1e-8
 _SHARE_OF_GAP = 0.9
+# A search that is not over after these shares of its time starts again.
+_SLICES = (0.15, 0.45)
 # With this gap (of squares) the first faithful point ends a search, unless it is far away.
 _FEASIBILITY_GAP = 1.0
 # Bands that can be widened have this share of the time to show a faithful point, each wider one that.
@@ -165,7 +167,39 @@ class Restorer:
             outcome = search_lower_side(core, self._lps, limits, self.matrices, monotone=monotone)
             if outcome is not None:
                 return outcome
-        return search_for(core, self._lps, limits, self.matrices).run()
+        return self._search_with_restarts(core, limits)
+
+    def _search_with_restarts(self, core: Core, limits: SearchLimits) -> SearchOutcome:
+        """Search in slices of the time, each from the start with the best incumbent so far.
+
+        Which sides a tree splits first depends on the last digits of LPs. Most are small; of one that is not
+        another attempt, from other bases, is small as a rule.
+        """
+        started = time.perf_counter()
+        incumbent: Incumbent | None = None
+        bound, nodes = -INFINITY, 0
+        for share in (*_SLICES, 1.0):
+            spent = time.perf_counter() - started
+            slice_ = replace(
+                limits,
+                seconds=max(0.0, share * limits.seconds - spent),
+                barren_seconds=max(0.0, limits.barren_seconds - spent),
+                nodes=max(1, limits.nodes - nodes),
+            )
+            search = search_for(core, self._lps, slice_, self.matrices)
+            search.incumbent = incumbent
+            found = search.run()
+            incumbent, bound, nodes = found.incumbent, max(bound, found.bound), nodes + found.nodes
+            is_over = found.status not in (Status.INCUMBENT, Status.NO_INCUMBENT) or nodes >= limits.nodes
+            spent = time.perf_counter() - started
+            limit = limits.seconds if incumbent else min(limits.seconds, limits.barren_seconds)
+            if is_over or spent >= limit or not isinstance(search, JointSearch):
+                break
+        if incumbent is not None:
+            proven = bound >= search.cutoff()
+            found = replace(found, status=Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT)
+            bound = min(bound, incumbent.objective)
+        return replace(found, bound=bound, nodes=nodes)
 
     def witness(self, core: Core, incumbent: Incumbent) -> "_Witness | None":
         """Vector, answer and row prices in the user's units (of the minimisation), polished if need be."""
