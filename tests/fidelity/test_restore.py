@@ -176,6 +176,22 @@ def test_widened_bands_whose_searches_prove_nothing_still_give_a_vector(
     assert result.certificate.faithful
 
 
+def test_l1_takes_the_vector_of_l2_before_it_widens_bands(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Restorer.search
+
+    def helpless(restorer: Restorer, core: Any, *given: Any) -> SearchOutcome:
+        if core.is_least_squares:
+            return search(restorer, core, *given)
+        return SearchOutcome(Status.NO_INCUMBENT, None, -np.inf, 1)
+
+    monkeypatch.setattr(Restorer, "search", helpless)
+    result = restore(two_nodes(), [9.0, 3.0], 15.0, [1.0, 3.0], norm="l1")
+    assert result.status is Status.INCUMBENT
+    assert result.widening == 1.0
+    assert result.certificate is not None
+    assert result.certificate.faithful
+
+
 def test_a_gap_of_zero_is_searched_for() -> None:
     result = restore(two_nodes(), [9.0, 3.0], 15.0, [1.0, 3.0], limits=SearchLimits(gap=0.0, seconds=1.0))
     usual = restore(two_nodes(), [9.0, 3.0], 15.0, [1.0, 3.0])

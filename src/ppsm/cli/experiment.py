@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def experiment(
     grid: Annotated[str, typer.Argument(help="table1, table2, figure3, another named grid, or FILE.toml.")],
     out: Annotated[Path, typer.Option(help="Directory for the rows.")],
-    case: Annotated[str, typer.Option(help="Case of a named grid.")] = "northeast",
+    case: Annotated[str | None, typer.Option(help="Case of a named grid.", show_default="northeast")] = None,
     reps: Annotated[int | None, typer.Option(help="Repetitions instead of the grid's own.")] = None,
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:8786, or local.")] = None,
@@ -41,7 +41,12 @@ def experiment(
     from ppsm.experiments.run import run_experiment
     from ppsm.experiments.store import RowStore
 
-    declared = read_experiment(Path(grid)) if grid.endswith(".toml") else named(grid, case)
+    is_file = grid.endswith(".toml")
+    if is_file and case is not None:
+        raise InputError(
+            f"the case '{case}' was given beside {grid}; expected it in the file: write it there."
+        )
+    declared = read_experiment(Path(grid)) if is_file else named(grid, case or "northeast")
     chosen = adjusted(declared, repetitions=reps, clear_seconds=clear_seconds)
     directory = writable_directory(out)
     store = RowStore(directory)

@@ -51,7 +51,7 @@ class LocalEngine:
         self, function: Callable[[Task], Answer], tasks: Sequence[Task]
     ) -> Iterator[tuple[Task, Answer | WorkerDied]]:
         """A pool that breaks is made anew for what is left, with tasks one by one if they may be to blame."""
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
+        from joblib.externals.loky.process_executor import BrokenProcessPool
 
         left, breaks = dict(enumerate(tasks)), 0
         while left:
@@ -61,7 +61,7 @@ class LocalEngine:
                 for index, answer in self._pool(function, chosen):
                     breaks = 0
                     yield left.pop(index), answer
-            except TerminatedWorkerError as error:
+            except BrokenProcessPool as error:
                 breaks += 1
                 if breaks > _ATTEMPTS:
                     yield left.pop(chosen[0][0]), WorkerDied(str(error).split(".")[0])
@@ -75,7 +75,9 @@ class LocalEngine:
         # Solvers run many at a time: each process has one thread.
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         # A worker that waits keeps what it has built and remembers.
-        executor = get_reusable_executor(max_workers=self.workers, env=one_thread, timeout=None)
+        executor = get_reusable_executor(
+            max_workers=self.workers, env=one_thread, timeout=None, initializer=_ignore_interrupts
+        )
         parent, finished = os.getpid(), False
         try:
             futures = [executor.submit(_numbered, function, index, task, parent) for index, task in tasks]
@@ -87,11 +89,14 @@ class LocalEngine:
                 executor.shutdown(wait=False, kill_workers=True)
 
 
+def _ignore_interrupts() -> None:
+    """Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _numbered(function: Callable[[Task], Answer], index: int, task: Task, parent: int) -> tuple[int, Answer]:
     from joblib.externals.loky import process_executor
 
-    # Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A worker grows by what it learns, which loky would take for a leak and replace it.
     process_executor._MAX_MEMORY_LEAK_SIZE = _WORKER_BYTES
     _end_with(parent)

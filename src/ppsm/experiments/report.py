@@ -30,8 +30,8 @@ from ppsm.mechanism.variants import Variant
 _FIGURES: dict[str, tuple[Callable[[Sequence[Record]], Figure], str]] = {
     "figure3": (
         stress_heatmaps,
-        "Figure 3: the leader's error by power and gas stress, for each mechanism and alpha; grey where no "
-        "run could be cleared.",
+        "Figure 3: the leader's error by power and gas stress, for each of the paper's mechanisms and each "
+        "alpha; grey where no run could be cleared.",
     ),
     "figure3-gas": (
         partial(stress_heatmaps, whose="gas"),

@@ -292,6 +292,8 @@ class _Task:
         barren = _BARREN_SHARE * self.limits.seconds if elastic else INFINITY
         found = self._solved(core, replace(self.limits, barren_seconds=barren))
         factor = bound = 1.0
+        if found.witness is None and found.outcome.status is not Status.INFEASIBLE and self.norm == "l1":
+            found = self._nearest_in_squares(core) or found
         if found.witness is None:
             if found.outcome.status is Status.INFEASIBLE:
                 self.restorer.explain(self.bounds)
@@ -307,6 +309,12 @@ class _Task:
         if outcome.incumbent is None:
             return _Found(outcome, None)
         return _Found(outcome, self.restorer.witness(core, outcome.incumbent))
+
+    def _nearest_in_squares(self, core: Core) -> "_Found | None":
+        """A vector in the same bands by the l2 search, which finds one where that of l1 does not."""
+        squares = self.restorer.core(self.values, self.bands, self.bounds, "l2", None)
+        found = self._solved(squares, replace(self.limits, seconds=_BARREN_SHARE * self.limits.seconds))
+        return None if found.witness is None else _unproven(found, core)
 
     def _core(self, factor: float) -> Core:
         bands = self.bands.widened(factor)
