@@ -49,6 +49,8 @@ def command(directory: Path) -> subprocess.Popen[str]:
         [
             sys.executable,
             "-c",
+            # A job in the background of a script ignores Ctrl-C, and so would all that it starts.
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
             "from ppsm.cli import run; run()",
             "experiment",
             str(file),
