@@ -167,7 +167,8 @@ class Restorer:
             outcome = search_lower_side(core, self._lps, limits, self.matrices, monotone=monotone)
             if outcome is not None:
                 return outcome
-        return self._search_with_restarts(core, limits)
+        search = search_for(core, self._lps, limits, self.matrices)
+        return self._search_with_restarts(core, limits) if isinstance(search, JointSearch) else search.run()
 
     def _search_with_restarts(self, core: Core, limits: SearchLimits) -> SearchOutcome:
         """Search in slices of the time, each from the start with the best incumbent so far.
@@ -193,7 +194,7 @@ class Restorer:
             is_over = found.status not in (Status.INCUMBENT, Status.NO_INCUMBENT) or nodes >= limits.nodes
             spent = time.perf_counter() - started
             limit = limits.seconds if incumbent else min(limits.seconds, limits.barren_seconds)
-            if is_over or spent >= limit or not isinstance(search, JointSearch):
+            if is_over or spent >= limit:
                 break
         if incumbent is not None:
             proven = bound >= search.cutoff()
