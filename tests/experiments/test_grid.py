@@ -54,6 +54,8 @@ def test_a_file_says_the_same_as_the_class(tmp_path: Path) -> None:
         ("alphas = [1, 1]", "and none twice"),
         ('mechanisms = ["magic"]', "the mechanism 'magic' is unknown"),
         ('mechanisms = ["ppsm+model+learned"]', "asks for two predictors"),
+        ('mechanisms = ["ppsm+prior+prior5"]', "or for an option twice"),
+        ('mechanisms = ["ppsm+prior0"]', "the mechanism 'ppsm\\+prior0' is unknown"),
         ('mechanisms = ["laplace+prior"]', "the mechanism 'laplace\\+prior' is unknown"),
         ("power_stress = [9.0]", "the power stress is 9"),
         ("alphas = [", "cannot be read as an experiment"),
@@ -67,6 +69,11 @@ def test_mistakes_in_a_file_are_one_sentence(tmp_path: Path, line: str, message:
     assert "\n" not in str(found.value).strip()
 
 
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no file .*none.toml; expected a grid in TOML"):
+        read_experiment(tmp_path / "none.toml")
+
+
 def test_an_unknown_name_is_one_sentence() -> None:
     with pytest.raises(InputError, match="there is no experiment 'table9'; expected one of table1, table2"):
         named("table9")
@@ -74,5 +81,9 @@ def test_an_unknown_name_is_one_sentence() -> None:
 
 def test_variants_are_read_from_their_names() -> None:
     assert Variant.named("ppsm+prior") == Variant("ppsm", frozenset({"prior"}))
+    assert Variant.named("ppsm+prior").prior_spread == 0.1
+    assert Variant.named("ppsm-p+l1+prior5").prior_spread == 0.05
+    assert Variant.named("ppsm-p+l1+prior5").kinds == {"l1", "prior"}
+    assert Variant.named("ppsm+l1").prior_spread is None
     assert Variant.named("ppsm-p").has_bands
     assert not Variant.named("laplace").has_bands

@@ -1,5 +1,6 @@
 """Reports: every figure from the rows alone, checked on rows whose means are known."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from ppsm.cli import app
 from ppsm.experiments import RowStore, write_report
 from ppsm.experiments.figures import distributions, stress_heatmaps
+from ppsm.experiments.report import notes_on
 from ppsm.experiments.tables import as_csv, as_markdown, cell_tables, status_table, table1, table2
 from ppsm.mechanism.instance import Record
 
@@ -71,6 +73,13 @@ def test_table_1_has_our_means_beside_the_papers_figures() -> None:
     assert ours["largest gap, %"] == pytest.approx(0.02)
 
 
+def test_what_an_open_gap_adds_is_left_out_of_the_proven_error() -> None:
+    unproven = row(repetition=4, status="incumbent", error_leader_percent=0.9, released_gap=0.01)
+    ours = line(table1([*ROWS, unproven]), "ppsm", 0.1)
+    assert ours["leader error, %"] == pytest.approx(0.32)
+    assert ours["leader error where proven, %"] == pytest.approx(0.03)
+
+
 def test_the_papers_figures_stand_beside_its_case_and_mechanisms_only() -> None:
     assert line(table1([row(case="medium")]), "ppsm")["L1, paper"] is None
     assert line(table1([row(mechanism="ppsm+prior")]), "ppsm+prior")["L1, paper"] is None
@@ -119,6 +128,13 @@ def test_heatmaps_show_whose_error_they_say() -> None:
         assert shown.compressed()[0] == pytest.approx(abs(cleared[0][f"error_{whose}_percent"]))
 
 
+def test_colours_are_for_the_range_that_errors_are_in() -> None:
+    image = next(axes.images[0] for axes in stress_heatmaps(ROWS, "gas").axes if axes.images)
+    scale: Any = image.norm
+    assert scale.linthresh == pytest.approx(0.01)  # all gas errors are 0.06
+    assert scale.vmin == 0.0
+
+
 def test_tables_in_csv_keep_all_digits() -> None:
     text = as_csv(table1(ROWS))
     assert repr((3 + 5 + 3) / 3 * 100 / 100)[:12] in text
@@ -144,10 +160,23 @@ def test_a_report_is_complete_and_a_function_of_the_rows(tmp_path: Path) -> None
     assert "cells/cell-p30-g10.md" in (one / "report.md").read_text()
 
 
+def test_options_of_mechanisms_are_explained() -> None:
+    rows = [row(), row(mechanism="ppsm+l1"), row(mechanism="ppsm+prior5")]
+    (told,) = (note for note in notes_on(rows, [table1(rows)]) if "'+l1'" in note)
+    assert "'+prior'" in told
+    assert "'+learned'" not in told
+
+
 def test_the_command_reads_a_directory(tmp_path: Path) -> None:
     RowStore(tmp_path).append(ROWS)
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "report" / "report.html").exists()
+    with suppress(KeyboardInterrupt), RowStore(tmp_path).unfinished_until_done("table9", 99):
+        raise KeyboardInterrupt
+    stopped = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert "table9 not complete" in stopped.output
+    for name in ("report.md", "report.html"):
+        assert "Not complete: table9 (99 instances)" in (tmp_path / "report" / name).read_text()
     empty = CliRunner().invoke(app, ["report", str(tmp_path / "none")])
     assert "there are no rows" in str(empty.exception)

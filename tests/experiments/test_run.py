@@ -112,12 +112,14 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_rows(uninterrupted: Path
     first.communicate(timeout=60)  # its workers end too, or their pipes would stay open
     kept = RowStore(directory).rows()
     assert kept
+    assert RowStore(directory).unfinished() == {"killed with 3 repetitions": 48}
     second = command(directory)
     _, errors = second.communicate(timeout=200)
     assert second.returncode == 0, errors
     rows = RowStore(directory).rows()
     assert all(row in rows for row in kept)  # with their times: nothing was run twice
     assert lasting_rows(directory) == lasting_rows(uninterrupted)
+    assert RowStore(directory).unfinished() == {}
 
 
 def test_ctrl_c_leaves_valid_rows_and_says_how_to_go_on(tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ def _live(chosen: "Experiment") -> Iterator[_Live]:
 
 
 def _describe(tally: "Tally") -> str:
+    if tally.done == tally.total and not tally.here:
+        return "all rows are there"
     if tally.rate is None or tally.seconds_left is None:
         cleared, cells = tally.originals
         return f"original games: {cleared} of {cells}"
@@ -127,11 +129,13 @@ def report(
     from ppsm.experiments.report import write_report
     from ppsm.experiments.store import RowStore
 
-    rows = RowStore(directory).rows()
+    store = RowStore(directory)
+    rows, unfinished = store.rows(), store.unfinished()
     if not rows:
         raise InputError(
             f"there are no rows in '{directory}': run ppsm experiment ... --out {directory} first."
         )
     target = writable_directory(directory / "report" if out is None else out)
-    write_report(rows, target)
-    sys.stdout.write(f"{len(rows)} rows; report: {target / 'report.html'}\n")
+    write_report(rows, target, unfinished)
+    missing = f", {' and '.join(unfinished)} not complete" if unfinished else ""
+    sys.stdout.write(f"{len(rows)} rows{missing}; report: {target / 'report.html'}\n")

@@ -18,7 +18,8 @@ from ppsm.mechanism.mechanisms import MECHANISMS
 from ppsm.mechanism.variants import Variant
 
 _COLOURS = (VERMILION, ORANGE, BLUE, GREEN, PURPLE, SKY)
-# Errors below a thousandth of a per cent are drawn on a straight scale down to zero.
+# Errors below this, in per cent, are drawn on a straight scale down to zero; in heatmaps, below the power of
+# ten under the least error where that is larger.
 _STRAIGHT_BELOW = 1e-3
 
 
@@ -42,8 +43,7 @@ def stress_heatmaps(rows: Sequence[Record], whose: str = "leader") -> Figure:
     powers, gases = (sorted({row[f"{kind}_stress"] for row in shown}) for kind in ("power", "gas"))
     groups = {(mechanism, alpha): group for (mechanism, alpha, _), group in grouped(shown).items()}
     errors = {key: _cell_errors(group, powers, gases, whose) for key, group in groups.items()}
-    largest = max((np.nanmax(grid) for grid in errors.values() if np.isfinite(grid).any()), default=0.0)
-    norm = SymLogNorm(_STRAIGHT_BELOW, vmin=0.0, vmax=max(float(largest), 10 * _STRAIGHT_BELOW))
+    norm = _error_scale(np.concatenate([grid.ravel() for grid in errors.values()]))
     # Wide enough for a number in each cell, and for the panel's title.
     width, height = max(2.4, 0.46 * len(gases)), max(1.0, 0.38 * len(powers))
     figure = new_figure(1.6 + width * len(alphas), 1.4 + height * len(mechanisms))
@@ -64,6 +64,14 @@ def stress_heatmaps(rows: Sequence[Record], whose: str = "leader") -> Figure:
         loc="outside lower right", fontsize=8, frameon=False,
     )  # fmt: skip
     return figure
+
+
+def _error_scale(errors: np.ndarray[tuple[int], np.dtype[np.float64]]) -> SymLogNorm:
+    """Colours for errors from zero to the largest, most of them for the range in which they are."""
+    known = errors[np.isfinite(errors)]
+    least, largest = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    straight = max(_STRAIGHT_BELOW, 10.0 ** np.floor(np.log10(least)) if least > 0 else 0.0)
+    return SymLogNorm(straight, vmin=0.0, vmax=max(largest, 10 * straight))
 
 
 def _cell_errors(

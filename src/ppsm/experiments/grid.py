@@ -71,6 +71,11 @@ class Experiment:
         """The stress cells."""
         return list(product(self.power_stress, self.gas_stress))
 
+    @property
+    def label(self) -> str:
+        """Which grid this is, for people."""
+        return f"{self.name} with {self.repetitions} repetitions"
+
     def instances(self) -> list[Instance]:
         """All instances, those of one power stress together, so that unit commitments are reused."""
         return [each for batch in self._all_batches() for each in batch]
@@ -129,7 +134,11 @@ GRIDS: dict[str, dict[str, Any]] = {
     "figure3": {**_PAPER, "mechanisms": _THREE},
     # Beyond the paper.
     "norms": {**_PAPER, "mechanisms": ("ppsm-p", "ppsm-p+l1", "ppsm", "ppsm+l1"), "repetitions": 5},
-    "priors": {**_PAPER, "mechanisms": ("ppsm-p", "ppsm-p+prior", "ppsm", "ppsm+prior"), "repetitions": 5},
+    "priors": {
+        **_PAPER,
+        "mechanisms": ("ppsm", "ppsm+prior20", "ppsm+prior", "ppsm+prior5"),
+        "repetitions": 5,
+    },
     "predictors": {**_PAPER, "mechanisms": ("ppsm", "ppsm+model", "ppsm+learned"), "repetitions": 5},
     "alphas": {**_PAPER, "alphas": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), "mechanisms": _THREE},
     # Noise of a ten-thousandth of a MWh: what predictions and bands cost by themselves.
@@ -152,6 +161,8 @@ def _stress_of(case: Case) -> dict[str, Any]:
 
 def read_experiment(file: Path) -> Experiment:
     """Read a grid from a TOML file; what it leaves out is as in Table 1, over all stress cells."""
+    if not file.is_file():
+        raise InputError(f"there is no file {file}; expected a grid in TOML, or one of {', '.join(GRIDS)}.")
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

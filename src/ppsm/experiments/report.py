@@ -1,9 +1,10 @@
 """The report of an experiment: a pure function of its rows, in Markdown, CSV, SVG, PNG and one HTML page."""
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from jinja2 import Environment
 from matplotlib.figure import Figure
@@ -25,7 +26,7 @@ from ppsm.experiments.tables import (
 )
 from ppsm.figures.style import save_figure
 from ppsm.mechanism.instance import Record
-from ppsm.mechanism.variants import Variant
+from ppsm.mechanism.variants import PRIOR_SPREAD, Variant
 
 _FIGURES: dict[str, tuple[Callable[[Sequence[Record]], Figure], str]] = {
     "figure3": (
@@ -47,12 +48,16 @@ _NOTE = (
     "Errors are means of absolute differences to the original game, over the runs in which the game could be "
     "cleared; distances are over all runs. Runs are paired: all mechanisms see the same noise, and all rows "
     "of a stress cell are compared with the same original. The largest gap is that of the games behind the "
-    "errors; errors below it are meaningful as paired differences only."
+    "errors; errors below it are meaningful as paired differences only, and where it is larger than what "
+    "counts as proven, part of the error may be the gap: the last column leaves such runs out."
 )
 _PAPER_NOTE = f"The paper's columns are those of {CITATION}."
-_PRIOR_NOTE = (
-    "'+prior' is PPSM with public knowledge of each entry up to 10 %, which the paper does not have."
-)
+_OPTION_NOTES = {
+    "prior": f"'+prior' adds public knowledge of each entry up to {PRIOR_SPREAD:.0%}, or as it says.",
+    "l1": "'+l1' restores with the L1 distance in place of the paper's L2.",
+    "model": "'+model' predicts with the market's public model in place of published outcomes.",
+    "learned": "'+learned' predicts with a regression on an invented public past of the market.",
+}
 _TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{{ title }}</title>
@@ -69,7 +74,6 @@ img { max-width: 100%; } summary { cursor: pointer; } figcaption { font-size: 13
 {%- for name in table.headings %}<th>{{ name }}</th>{% endfor %}</tr></thead>
 <tbody>{% for line in table.lines %}<tr>{% for value in line %}<td>{{ value | shown }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table>{% endmacro %}
-<p>{{ facts }}</p>
 {% for note in notes %}<p>{{ note }}</p>{% endfor %}
 {% for table in tables %}<h2>{{ table.title }}</h2>{{ draw(table) }}{% endfor %}
 {% for figure in figures %}<figure>
@@ -85,8 +89,13 @@ img { max-width: 100%; } summary { cursor: pointer; } figcaption { font-size: 13
 """
 
 
-def write_report(rows: Sequence[Record], directory: Path) -> None:
-    """Write all tables and figures of some rows; equal rows give equal files."""
+def write_report(
+    rows: Sequence[Record], directory: Path, unfinished: Mapping[str, int] = MappingProxyType({})
+) -> None:
+    """Write all tables and figures of some rows; equal rows give equal files.
+
+    ``unfinished`` names grids that lack rows, with the number of all their instances: the report says so.
+    """
     tables = [table1(rows), table2(rows), status_table(rows), time_table(rows)]
     cells = cell_tables(rows)
     for table in tables:
@@ -100,8 +109,16 @@ def write_report(rows: Sequence[Record], directory: Path) -> None:
         figure = draw(rows)
         for ending in ("svg", "png"):
             save_figure(figure, directory / f"{name}.{ending}")
-    (directory / "report.md").write_text(_markdown(rows, tables, cells), encoding="utf-8")
-    (directory / "report.html").write_text(_html(rows, tables, cells, directory), encoding="utf-8")
+    notes = [*_unfinished_notes(unfinished), _facts(rows), *notes_on(rows, tables)]
+    (directory / "report.md").write_text(_markdown(rows, notes, tables, cells), encoding="utf-8")
+    (directory / "report.html").write_text(_html(rows, notes, tables, cells, directory), encoding="utf-8")
+
+
+def _unfinished_notes(unfinished: Mapping[str, int]) -> list[str]:
+    return [
+        f"Not complete: {grid} ({count:,} instances) goes on or was stopped; the same command finishes it."
+        for grid, count in unfinished.items()
+    ]
 
 
 def _title(rows: Sequence[Record]) -> str:
@@ -114,22 +131,29 @@ def _facts(rows: Sequence[Record]) -> str:
     versions = sorted({f"ppsm {row['package_version']}, {row['solvers']}" for row in rows})
     return (
         f"{_count(len(rows), 'instance')} in {_count(len(cells), 'stress cell')}, "
-        f"{_count(len({row['repetition'] for row in rows}), 'repetition')}; {cpu / 3600:.2f} CPU hours "
+        f"{_count(len({row['repetition'] for row in rows}), 'repetition')}; {_duration(cpu)} of CPU time "
         f"({cpu / len(rows):.2f} s per instance), the original games not counted. "
         f"Made with {'; '.join(versions)}."
     )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes" if seconds < 3600 else f"{seconds / 3600:.2f} hours"
 
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _notes(rows: Sequence[Record], tables: Sequence[Table]) -> list[str]:
+def notes_on(rows: Sequence[Record], tables: Sequence[Table]) -> list[str]:
+    """What a reader of these tables must know."""
     notes = [_NOTE]
     if any(heading.endswith(PAPER) for table in tables for heading in table.as_read().headings):
         notes.append(_PAPER_NOTE)
-    if any("prior" in Variant.named(row["mechanism"]).options for row in rows):
-        notes.append(_PRIOR_NOTE)
+    options = {option for name in {row["mechanism"] for row in rows} for option in Variant.named(name).kinds}
+    told = [note for option, note in _OPTION_NOTES.items() if option in options]
+    if told:
+        notes.append(" ".join([*told, "The paper has no such rows."]))
     return notes
 
 
@@ -142,8 +166,10 @@ def _failures(rows: Sequence[Record]) -> list[str]:
     ]
 
 
-def _markdown(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[Table]) -> str:
-    parts = [f"# {_title(rows)}\n", f"{_facts(rows)}\n", *(f"{note}\n" for note in _notes(rows, tables))]
+def _markdown(
+    rows: Sequence[Record], notes: Sequence[str], tables: Sequence[Table], cells: Sequence[Table]
+) -> str:
+    parts = [f"# {_title(rows)}\n", *(f"{note}\n" for note in notes)]
     parts += [as_markdown(table) for table in tables]
     parts += [f"![{caption}]({name}.svg)\n\n{caption}\n" for name, (_, caption) in _FIGURES.items()]
     parts += [
@@ -155,7 +181,13 @@ def _markdown(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[T
     return "\n".join(parts)
 
 
-def _html(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[Table], directory: Path) -> str:
+def _html(
+    rows: Sequence[Record],
+    notes: Sequence[str],
+    tables: Sequence[Table],
+    cells: Sequence[Table],
+    directory: Path,
+) -> str:
     environment = Environment(autoescape=True)
     environment.filters["shown"] = shown
     figures = [
@@ -164,8 +196,7 @@ def _html(rows: Sequence[Record], tables: Sequence[Table], cells: Sequence[Table
     ]
     return environment.from_string(_TEMPLATE).render(
         title=_title(rows),
-        facts=_facts(rows),
-        notes=_notes(rows, tables),
+        notes=notes,
         tables=[table.as_read() for table in tables],
         figures=figures,
         cells=cells,

@@ -90,22 +90,23 @@ def run_experiment(
     """
     say = progress or _say_nothing
     setup = Setup.of(experiment, store.directory / CACHE if cache is None else cache)
+    wanted = {experiment.key(instance) for instance in experiment.instances()}
+    tally = Tally(total=len(wanted))
     with store.locked():
         store.check_settings(_settings(experiment))
-        wanted = {experiment.key(instance) for instance in experiment.instances()}
         present = [row for row in store.rows() if record_key(row) in wanted]
-        tally = Tally(total=len(wanted))
         tally.count(present, here=False)
         batches = experiment.batches({record_key(row) for row in present})
-        originals = _originals(
-            batches, setup, store, engine, lambda counts: _originals_done(tally, counts, say)
-        )
-        tally.started = perf_counter()
-        for rows in _rows(experiment, batches, setup, originals, engine):
-            store.append(rows)
-            tally.count(rows, here=True)
-            say(tally)
-        store.compact()
+        with store.unfinished_until_done(experiment.label, len(wanted)):
+            originals = _originals(
+                batches, setup, store, engine, lambda counts: _originals_done(tally, counts, say)
+            )
+            tally.started = perf_counter()
+            for rows in _rows(experiment, batches, setup, originals, engine):
+                store.append(rows)
+                tally.count(rows, here=True)
+                say(tally)
+            store.compact()
     return tally
 
 

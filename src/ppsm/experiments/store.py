@@ -3,7 +3,8 @@
 A directory holds ``rows.parquet`` and part files ``parts/*.parquet`` that came later; both together, each key
 once, are the rows. A file appears complete or not at all: it is written beside its place, flushed to the disk
 and renamed. ``settings.json`` says what all rows have in common, ``originals.json`` the games that they are
-compared with. A lock keeps a second run out; the system drops it when the process ends, however it ends.
+compared with, ``unfinished.json`` the grids that are not complete. A lock keeps a second run out; the system
+drops it when the process ends, however it ends.
 """
 
 import fcntl
@@ -28,6 +29,7 @@ from ppsm.status import Status
 # Status of an instance that raised an error or whose worker died; the row has the reason.
 FAILED = "failed"
 ROWS, PARTS, SETTINGS, ORIGINALS, LOCK = "rows.parquet", "parts", "settings.json", "originals.json", ".lock"
+UNFINISHED = "unfinished.json"
 
 
 class RowStore:
@@ -93,6 +95,21 @@ class RowStore:
     def _files(self) -> list[Path]:
         whole = self.directory / ROWS
         return [*([whole] if whole.exists() else []), *sorted(self.parts.glob("*.parquet"))]
+
+    @contextmanager
+    def unfinished_until_done(self, grid: str, instances: int) -> Iterator[None]:
+        """Note that the rows of a grid are not complete; the note stays if the run is stopped."""
+        file = self.directory / UNFINISHED
+        _replace(file, json.dumps({**self.unfinished(), grid: instances}).encode())
+        yield
+        left = {name: count for name, count in self.unfinished().items() if name != grid}
+        _replace(file, json.dumps(left).encode())
+
+    def unfinished(self) -> dict[str, int]:
+        """The grids whose runs go on or were stopped, and how many instances each has."""
+        file = self.directory / UNFINISHED
+        found: dict[str, int] = _json(file) if file.exists() else {}
+        return found
 
     def originals(self) -> dict[Cell, Outcome]:
         """The original games that are cleared already."""

@@ -43,7 +43,7 @@ class SearchLimits:
     barren_seconds: float = INFINITY
 
     def __post_init__(self) -> None:
-        for name, least in (("gap", 0.0), ("nodes", 1), ("seconds", 0.0)):
+        for name, least in (("gap", 0.0), ("nodes", 1), ("seconds", 0.0), ("barren_seconds", 0.0)):
             if not getattr(self, name) >= least:
                 raise InputError(f"the limit '{name}' is {getattr(self, name)}; expected at least {least:g}.")
 

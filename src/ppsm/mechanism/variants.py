@@ -1,11 +1,13 @@
 """Mechanisms by name, with what they may be given on top: ``ppsm``, ``ppsm+prior``, ``ppsm-p+l1``.
 
-``+prior``    a public history of the demand: each entry known up to 10 % (drawn once per cell and repetition)
+``+prior``    a public history of the demand: each entry known up to 10 %, or up to 5 % with
+              ``+prior5`` and so on (drawn once per cell and repetition)
 ``+l1``       L1 distance in step 3b, the likelihood of Laplace noise, instead of the paper's L2
 ``+model``    nothing is published: M_L and M_F solve the market's public model
 ``+learned``  M_L and M_F learned from a simulated public past of the market at this power stress and alpha
 """
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,16 +38,31 @@ class Variant:
         """Read a name such as ``ppsm+prior``."""
         mechanism, *options = name.split("+")
         allowed = OPTIONS if mechanism in MECHANISMS and mechanism != Laplace.name else ()
-        if mechanism not in MECHANISMS or not set(options) <= set(allowed):
+        kinds = [_kind(option) for option in options]
+        if mechanism not in MECHANISMS or not set(kinds) <= set(allowed):
             raise InputError(
                 f"the mechanism '{name}' is unknown; expected one of {', '.join(MECHANISMS)}, the last two "
                 f"also with {', '.join(f'+{option}' for option in OPTIONS)}."
             )
-        if {"model", "learned"} <= set(options):
+        if {"model", "learned"} <= set(kinds) or len(set(kinds)) < len(kinds):
             raise InputError(
-                f"the mechanism '{name}' asks for two predictors; expected '+model' or '+learned'."
+                f"the mechanism '{name}' asks for two predictors or for an option twice; expected each "
+                "option once, and '+model' or '+learned'."
             )
         return cls(mechanism, frozenset(options))
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The options without their numbers."""
+        return frozenset(map(_kind, self.options))
+
+    @property
+    def prior_spread(self) -> float | None:
+        """How well the public history knows an entry, as a fraction; None without one."""
+        for option in self.options:
+            if _kind(option) == "prior":
+                return int(option.removeprefix("prior")) / 100.0 if option != "prior" else PRIOR_SPREAD
+        return None
 
     @property
     def rank(self) -> tuple[int, tuple[str, ...]]:
@@ -56,6 +73,10 @@ class Variant:
     def has_bands(self) -> bool:
         """Whether the widths eta mean anything."""
         return self.mechanism != Laplace.name
+
+
+def _kind(option: str) -> str:
+    return "prior" if re.fullmatch(r"prior[1-9]\d?", option) else option
 
 
 class VariantRunner:
@@ -71,24 +92,22 @@ class VariantRunner:
         variant = Variant.named(instance.mechanism)
         mechanism = self.workspace.mechanism(replace(instance, mechanism=variant.mechanism))
         if isinstance(mechanism, PPSM_p):
-            if "prior" in variant.options:
-                mechanism = replace(mechanism, prior=self._prior(instance))
+            if variant.prior_spread is not None:
+                mechanism = replace(mechanism, prior=self._prior(instance, variant.prior_spread))
             if "l1" in variant.options:
                 mechanism = replace(mechanism, norm="l1")
         return run_instance(self.workspace, instance, self._predictor(variant, instance), mechanism)
 
-    def _prior(self, instance: Instance) -> PublicPrior:
-        """A forecast that everybody could make: the demand up to 10 %, the same for all alphas."""
+    def _prior(self, instance: Instance, known_to: float) -> PublicPrior:
+        """A forecast that everybody could make: the demand up to some per cent, the same for all alphas."""
         case = self.workspace.case
         demand = case.demand_mwh(instance.cell[1])
         seed = seed_of("prior", case.name, instance.power_stress, instance.gas_stress, instance.repetition)
-        drawn = 1.0 + PRIOR_SPREAD * np.random.default_rng(seed).standard_normal(demand.size)
+        drawn = 1.0 + known_to * np.random.default_rng(seed).standard_normal(demand.size)
         mean = demand * np.maximum(drawn, 0.0)
         # Where the forecast is small, so is its error, but never zero.
-        spread = PRIOR_SPREAD * np.maximum(mean, 0.01 * float(mean.mean()))
-        return PublicPrior.of(
-            mean, spread, source=f"a public history, entries known up to {PRIOR_SPREAD:.0%}"
-        )
+        spread = known_to * np.maximum(mean, 0.01 * float(mean.mean()))
+        return PublicPrior.of(mean, spread, source=f"a public history, entries known up to {known_to:.0%}")
 
     def _predictor(self, variant: Variant, instance: Instance) -> Predictor | None:
         if "model" in variant.options:
