@@ -45,8 +45,8 @@ def _start(grid: Path, out: Path) -> subprocess.Popen[bytes]:
 
 
 def _workers_of(run: subprocess.Popen[bytes]) -> list[int]:
-    file = Path(f"/proc/{run.pid}/task/{run.pid}/children")
-    return [int(pid) for pid in file.read_text().split()] if file.exists() else []
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    return [int(pid) for pid in children if b"LokyProcess" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def _ends_within(run: subprocess.Popen[bytes], seconds: float) -> bool:

@@ -1,6 +1,7 @@
 """Reports: every figure from the rows alone, checked on rows whose means are known."""
 
-from contextlib import suppress
+import re
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ from ppsm.cli import app
 from ppsm.experiments import RowStore, write_report
 from ppsm.experiments.figures import distributions, stress_heatmaps
 from ppsm.experiments.report import notes_on
-from ppsm.experiments.tables import as_csv, as_markdown, cell_tables, status_table, table1, table2
-from ppsm.mechanism.instance import Record
+from ppsm.experiments.tables import as_csv, as_markdown, cell_tables, least_eta, status_table, table1, table2
+from ppsm.experiments.worker import failed_row
+from ppsm.mechanism.instance import Instance, Record, record_key
 
 
 def row(**given: Any) -> Record:
     base: Record = {
         "case": "northeast", "power_stress": 0.3, "gas_stress": 0.1, "alpha": 10.0, "mechanism": "ppsm",
         "repetition": 0, "eta_p": 0.001, "eta_d": 0.001, "epsilon": 1.0, "feasible": True,
-        "status": "optimal",
+        "status": "optimal", "original_status": "optimal",
         "original_leader": 1e6, "original_gap": 1e-4, "released_gap": 2e-4, "error_leader_percent": 0.02,
         "error_electricity_percent": -0.04, "error_gas_percent": 0.06, "l1_released": 300.0, "widening": 1.0,
         "fidelity_status": "optimal", "fidelity_gap": 0.0, "cpu_2b": 0.1, "cpu_3b": 0.2, "cpu_release": 0.4,
@@ -30,19 +32,8 @@ def row(**given: Any) -> Record:
 
 
 def failed(**given: Any) -> Record:
-    kept = (
-        "case",
-        "power_stress",
-        "gas_stress",
-        "alpha",
-        "mechanism",
-        "repetition",
-        "eta_p",
-        "eta_d",
-        "epsilon",
-    )
-    said = {"feasible": False, "status": "failed", "message": "out of <memory>", "package_version": "0"}
-    return {name: value if name in kept else said.get(name) for name, value in row(**given).items()}
+    axes = {name: row(**given)[name] for name in Instance.__dataclass_fields__}
+    return failed_row("northeast", Instance(**axes), "out of <memory>")
 
 
 ROWS = [
@@ -167,16 +158,42 @@ def test_options_of_mechanisms_are_explained() -> None:
     assert "'+learned'" not in told
 
 
+def test_rows_that_failed_spoil_nothing(tmp_path: Path) -> None:
+    alone, mixed = RowStore(tmp_path / "alone"), RowStore(tmp_path / "mixed")
+    for store, rows in ((alone, [failed()]), (mixed, [failed(), row(repetition=1)])):
+        store.directory.mkdir()
+        store.append(rows)
+        assert CliRunner().invoke(app, ["report", str(store.directory)]).exit_code == 0
+    good = next(each for each in mixed.rows() if each["status"] == "optimal")
+    assert {name: good[name] for name in row()} == row(repetition=1)
+    assert alone.rows()[0]["seed"] is not None  # to be run again by hand
+
+
+def test_rows_without_bands_do_not_say_which_are_narrow() -> None:
+    plain = row(mechanism="laplace", eta_p=0.001)
+    assert {each["mechanism"] for each in least_eta([plain, row(eta_p=0.01)])} == {"laplace", "ppsm"}
+
+
+def test_every_column_is_documented() -> None:
+    page = Path(__file__).parents[2] / "docs" / "experiments.md"
+    names = re.findall(r"`([a-z0-9_*]+)`", page.read_text().split("## Rows")[1].split("Seeds derive")[0])
+    missing = [name for name in failed() if not any(fnmatch(name, each) for each in names)]
+    assert not missing
+
+
 def test_the_command_reads_a_directory(tmp_path: Path) -> None:
     RowStore(tmp_path).append(ROWS)
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "report" / "report.html").exists()
-    with suppress(KeyboardInterrupt), RowStore(tmp_path).unfinished_until_done("table9", 99):
-        raise KeyboardInterrupt
+    keys = [record_key(row) for row in ROWS]
+    RowStore(tmp_path).note_grid("table9", [*keys, (*keys[0][:-1], 7.0)])
+    RowStore(tmp_path).note_grid("table8", keys)
     stopped = CliRunner().invoke(app, ["report", str(tmp_path)])
-    assert "table9 not complete" in stopped.output
+    assert "1 of table9 missing" in stopped.output
     for name in ("report.md", "report.html"):
-        assert "Not complete: table9 (99 instances)" in (tmp_path / "report" / name).read_text()
+        page = (tmp_path / "report" / name).read_text()
+        assert f"Not complete: 1 of the {len(keys) + 1} instances of table9" in page
+        assert "table8" not in page
     empty = CliRunner().invoke(app, ["report", str(tmp_path / "none")])
     assert "there are no rows" in str(empty.exception)

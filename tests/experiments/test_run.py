@@ -17,7 +17,7 @@ from ppsm import InputError
 from ppsm.experiments import Experiment, RowStore, run_experiment
 from ppsm.experiments.engines import LocalEngine, WorkerDied, cluster
 from ppsm.experiments.run import Tally
-from ppsm.experiments.worker import BatchTask, Setup, run_batch
+from ppsm.experiments.worker import BatchTask, Setup, failed_row, run_batch
 from ppsm.mechanism.instance import record_key
 from tests.experiments.small import SMALL, TOML, lasting, lasting_rows
 
@@ -42,7 +42,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def command(directory: Path) -> subprocess.Popen[str]:
+def command(directory: Path, before: str = "pass") -> subprocess.Popen[str]:
     file = directory.parent / f"{directory.name}.toml"
     file.write_text(TOML)
     return subprocess.Popen(  # noqa: S603
@@ -51,7 +51,7 @@ def command(directory: Path) -> subprocess.Popen[str]:
             "-c",
             # A job in the background of a script ignores Ctrl-C, and so would all that it starts.
             "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-            "from ppsm.cli import run; run()",
+            f"{before}; from ppsm.cli import run; run()",
             "experiment",
             str(file),
             "--out",
@@ -84,6 +84,7 @@ def test_rows_are_complete_and_paired(uninterrupted: Path) -> None:
         assert {row["mechanism"] for row in mine} == set(SMALL.mechanisms)
     assert len({row["seed"] for row in rows}) == 12
     assert all(row["package_version"] and "HiGHS" in row["solvers"] for row in rows)
+    assert set(rows[0]) == set(failed_row("medium", SMALL.instances()[0], ""))
 
 
 def test_a_finished_run_repeats_nothing(uninterrupted: Path) -> None:
@@ -112,26 +113,28 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_rows(uninterrupted: Path
     first.communicate(timeout=60)  # its workers end too, or their pipes would stay open
     kept = RowStore(directory).rows()
     assert kept
-    assert RowStore(directory).unfinished() == {"killed with 3 repetitions": 48}
+    assert set(RowStore(directory).missing()) <= {"killed with 3 repetitions"}
     second = command(directory)
     _, errors = second.communicate(timeout=200)
     assert second.returncode == 0, errors
     rows = RowStore(directory).rows()
     assert all(row in rows for row in kept)  # with their times: nothing was run twice
     assert lasting_rows(directory) == lasting_rows(uninterrupted)
-    assert RowStore(directory).unfinished() == {}
+    assert RowStore(directory).missing() == {}
 
 
 def test_ctrl_c_leaves_valid_rows_and_says_how_to_go_on(tmp_path: Path) -> None:
     directory = tmp_path / "stopped"
     run = command(directory)
-    wait_for(lambda: (directory / "originals.json").exists() or run.poll() is not None)
+    wait_for(lambda: list(directory.glob("parts/*.parquet")) or run.poll() is not None)
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does: workers get it too
     _, errors = run.communicate(timeout=60)
     assert run.returncode == 130, errors
     assert "run the same command again to go on" in errors
     assert "Traceback" not in errors
-    assert all(row["status"] == "optimal" for row in RowStore(directory).rows())
+    statuses = {row["status"] for row in RowStore(directory).rows()}
+    assert statuses
+    assert statuses <= {"optimal", "infeasible"}
 
 
 def test_a_cluster_survives_the_death_of_a_worker(uninterrupted: Path, tmp_path: Path) -> None:
@@ -157,9 +160,48 @@ def _die_at_two(task: int) -> int:
 
 
 def test_a_task_that_kills_its_worker_is_given_up_alone() -> None:
-    answers = dict(LocalEngine(2).run(_die_at_two, range(5)))
-    assert isinstance(answers.pop(2), WorkerDied)
-    assert answers == {0: 0, 1: 10, 3: 30, 4: 40}
+    answers = list(LocalEngine(2).run(_die_at_two, range(9)))
+    last, died = answers.pop()  # the others do not wait for it
+    assert last == 2
+    assert isinstance(died, WorkerDied)
+    assert dict(answers) == {task: 10 * task for task in range(9) if task != 2}
+
+
+def _die_once(file: Path) -> str:
+    """Dies at the first call, as a worker that somebody kills."""
+    if file.exists():
+        return file.read_text()
+    file.write_text("done")
+    os.kill(os.getpid(), signal.SIGKILL)
+    return "never"
+
+
+def test_what_a_killed_worker_had_under_way_is_run_again(tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}" for number in range(6)]
+    for file in files[1:]:
+        file.write_text("done")
+    answers = dict(LocalEngine(2).run(_die_once, files))
+    assert answers == dict.fromkeys(files, "done")
+
+
+def test_a_cluster_without_workers_is_refused() -> None:
+    with pytest.raises(InputError, match="0 workers were asked for"), cluster("local", 0):
+        pass
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
+    directory = tmp_path / "full"
+    first = command(
+        directory, before="import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))"
+    )
+    _, errors = first.communicate(timeout=200)
+    assert first.returncode == 6, errors
+    assert "run the same command again" in errors
+    assert "Traceback" not in errors
+    second = command(directory)
+    _, errors = second.communicate(timeout=200)
+    assert second.returncode == 0, errors
+    assert RowStore(directory).missing() == {}
 
 
 class Dying(InProcess):
@@ -178,6 +220,11 @@ def test_what_failed_is_a_row(tmp_path: Path) -> None:
     assert {row["status"] for row in rows} == {"failed"}
     assert {row["message"] for row in rows} == {"worker: out of memory"}
     assert not any(row["feasible"] for row in rows)
+    again = run_experiment(small, RowStore(tmp_path), InProcess())
+    assert again.here == 0
+    again = run_experiment(small, RowStore(tmp_path), InProcess(), retry_failed=True)
+    assert (again.here, again.failed) == (4, 0)
+    assert {row["status"] for row in RowStore(tmp_path).rows()} == {"optimal"}
 
 
 def test_rows_made_otherwise_are_not_mixed(uninterrupted: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ppsm import InputError
 from ppsm.experiments import RowStore
+from ppsm.mechanism.instance import record_key
 from tests.experiments.test_report import failed, row
 
 
@@ -49,6 +50,27 @@ def test_a_write_that_was_killed_is_not_seen(tmp_path: Path) -> None:
     (part,) = store.parts.iterdir()
     (store.parts / "other.parquet.tmp").write_bytes(part.read_bytes()[:100])
     assert len(store.rows()) == 1
+
+
+def test_a_row_of_another_try_takes_the_place_of_one_that_failed(tmp_path: Path) -> None:
+    store = RowStore(tmp_path)
+    store.append([failed(repetition=0), row(repetition=1)])
+    store.compact()
+    store.append([row(repetition=0)])
+    assert [each["status"] for each in store.rows()] == ["optimal", "optimal"]
+    store.append([failed(repetition=1)])
+    assert [each["status"] for each in store.rows()] == ["optimal", "optimal"]
+
+
+def test_what_is_missing_of_a_grid(tmp_path: Path) -> None:
+    store = RowStore(tmp_path)
+    ten, thirty = ([record_key(row(repetition=number)) for number in range(count)] for count in (10, 30))
+    store.note_grid("ten", ten)
+    store.append([row(repetition=number) for number in range(4)])
+    assert store.missing() == {"ten": (6, 10)}
+    store.note_grid("thirty", thirty)
+    store.append([row(repetition=number) for number in range(4, 30)])
+    assert store.missing() == {}
 
 
 def test_a_foreign_file_is_one_sentence(tmp_path: Path) -> None:

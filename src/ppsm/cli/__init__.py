@@ -1,14 +1,14 @@
 """The command line: ``ppsm COMMAND``, one module per command group.
 
 Exit codes: 0 done; 1 no answer (infeasible, unbounded, none found in time); 2 unusable input; 3 a solver
-failed; 4 a release was refused; 5 an audit failed; 130 interrupted.
+failed; 4 a release was refused; 5 an audit failed; 6 a file cannot be written; 130 interrupted.
 """
 
 import os
 import sys
 
 from ppsm.cli import audit, bilevel, case, compare, demo, experiment, gauc, ledger, release, tradeoff
-from ppsm.cli.app import app
+from ppsm.cli.app import EXIT_FILE, app
 from ppsm.errors import PpsmError
 
 __all__ = [
@@ -43,6 +43,15 @@ def main() -> None:
     except PpsmError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(error.exit_code)
+    except BrokenPipeError:  # whoever read the output has gone, and misses nothing
+        raise
+    except OSError as error:
+        where = f" '{error.filename}'" if error.filename else ""
+        sys.stderr.write(
+            f"error: a file{where} could not be used ({error.strerror or error}): make room or see to its "
+            "permissions, then run the same command again.\n"
+        )
+        sys.exit(EXIT_FILE)
 
 
 def _keep_solver_prints_off_stdout() -> None:

@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 
 EXIT_NO_ANSWER = 1
+EXIT_FILE = 6
 EXIT_INTERRUPTED = 130
 
 

@@ -30,6 +30,7 @@ def experiment(
     cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:8786, or local.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
     clear_seconds: Annotated[float | None, typer.Option(help="Limit for clearing one game.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed instances again.")] = False,
 ) -> None:
     """Run a grid of instances with seeded noise on a case's public demand, one row each in Parquet.
 
@@ -52,7 +53,7 @@ def experiment(
     store = RowStore(directory)
     try:
         with _engine(cluster, workers) as engine, _live(chosen) as say:
-            tally = run_experiment(chosen, store, engine, say, cache)
+            tally = run_experiment(chosen, store, engine, say, cache, retry_failed=retry_failed)
     except KeyboardInterrupt:
         sys.stderr.write(
             f"interrupted; {len(store.rows())} rows are kept in {directory}: run the same command again to "
@@ -130,12 +131,12 @@ def report(
     from ppsm.experiments.store import RowStore
 
     store = RowStore(directory)
-    rows, unfinished = store.rows(), store.unfinished()
+    rows, missing = store.rows(), store.missing()
     if not rows:
         raise InputError(
             f"there are no rows in '{directory}': run ppsm experiment ... --out {directory} first."
         )
     target = writable_directory(directory / "report" if out is None else out)
-    write_report(rows, target, unfinished)
-    missing = f", {' and '.join(unfinished)} not complete" if unfinished else ""
-    sys.stdout.write(f"{len(rows)} rows{missing}; report: {target / 'report.html'}\n")
+    write_report(rows, target, missing)
+    lacking = "".join(f", {count} of {grid} missing" for grid, (count, _) in missing.items())
+    sys.stdout.write(f"{len(rows)} rows{lacking}; report: {target / 'report.html'}\n")

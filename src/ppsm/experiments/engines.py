@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from contextlib import contextmanager
@@ -43,29 +44,28 @@ class LocalEngine:
     """Processes on this machine."""
 
     def __init__(self, workers: int) -> None:
-        if workers < 1:
-            raise InputError(f"{workers} workers were asked for; expected at least 1.")
-        self.workers = workers
+        self.workers = _at_least_one(workers)
 
     def run(
         self, function: Callable[[Task], Answer], tasks: Sequence[Task]
     ) -> Iterator[tuple[Task, Answer | WorkerDied]]:
-        """A pool that breaks is made anew for what is left, with tasks one by one if they may be to blame."""
+        """A pool that breaks is made anew for what is left; tasks that may be to blame come last, singly."""
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
-        left, breaks = dict(enumerate(tasks)), 0
+        left, deaths = dict(enumerate(tasks)), Counter[int]()
         while left:
-            # Once the pool broke twice without an answer, the first task that is left runs alone.
-            chosen = list(left.items()) if breaks < _ATTEMPTS - 1 else list(left.items())[:1]
+            # Those that saw a pool break wait for the others; among themselves they run one by one.
+            calm = [item for item in left.items() if not deaths[item[0]]]
+            chosen = calm or list(left.items())[:1]
             try:
                 for index, answer in self._pool(function, chosen):
-                    breaks = 0
                     yield left.pop(index), answer
             except BrokenProcessPool as error:
-                breaks += 1
-                if breaks > _ATTEMPTS:
-                    yield left.pop(chosen[0][0]), WorkerDied(str(error).split(".")[0])
-                    breaks = 0
+                # Tasks start in their order: the first ones without an answer were under way.
+                under_way = [index for index, _ in chosen if index in left][: self.workers + 1]
+                deaths.update(under_way)
+                if len(under_way) == 1 and deaths[under_way[0]] >= _ATTEMPTS:
+                    yield left.pop(under_way[0]), WorkerDied(str(error).split(".")[0])
 
     def _pool(
         self, function: Callable[[Task], Answer], tasks: Sequence[tuple[int, Task]]
@@ -115,6 +115,12 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _at_least_one(workers: int) -> int:
+    if workers < 1:
+        raise InputError(f"{workers} workers were asked for; expected at least 1.")
+    return workers
+
+
 class ClusterEngine:
     """A Dask cluster; its workers need this package in the same version."""
 
@@ -130,6 +136,10 @@ class ClusterEngine:
 
         futures = {self.client.submit(function, task, pure=False): task for task in tasks}
         for future in as_dask_completes(list(futures)):
+            if future.cancelled():
+                raise InputError(
+                    "the Dask scheduler went away; start it and its workers, and run the same command again."
+                )
             error = future.exception()
             task = futures.pop(future)
             if error is None:
@@ -152,7 +162,9 @@ def cluster(address: str, workers: int) -> Iterator[ClusterEngine]:
         ) from None
     if address == "local":
         with (
-            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as local,
+            LocalCluster(
+                n_workers=_at_least_one(workers), threads_per_worker=1, dashboard_address=None
+            ) as local,
             Client(local) as client,
         ):
             yield ClusterEngine(client)

@@ -169,7 +169,8 @@ def distributions(rows: Sequence[Record]) -> Figure:
         if has_zero:
             axes.set_yscale("symlog", linthresh=_STRAIGHT_BELOW)
             # Zero is seen above the frame, the largest below it.
-            axes.set_ylim(-_STRAIGHT_BELOW / 4, 2 * max(axes.dataLim.ymax, _STRAIGHT_BELOW))
+            largest = axes.dataLim.ymax if axes.has_data() else 0.0
+            axes.set_ylim(-_STRAIGHT_BELOW / 4, 2 * max(largest, _STRAIGHT_BELOW))
         else:
             axes.set_yscale("log")
         axes.set_xlim(-0.5, len(alphas) - 0.5)

@@ -1,6 +1,6 @@
 """The grid of an experiment: power stress x gas stress x alpha x eta x mechanism x repetition.
 
-Three grids are the paper's (section 6); others are files::
+Three grids are the paper's (section 7); others are files::
 
     case = "northeast"
     alphas = [10, 100, 1000]          # MWh
@@ -60,11 +60,14 @@ class Experiment:
         case = load_case(self.case)
         for cell in self.cells:
             check_stress(case, *cell)
-        for text in self.mechanisms:
-            Variant.named(text)
+        variants = [Variant.named(text) for text in self.mechanisms]
+        if len(set(variants)) < len(variants):
+            raise InputError(f"'mechanisms' is {list(self.mechanisms)}; expected none twice.")
         if self.repetitions < 1:
             raise InputError(f"{self.repetitions} repetitions were asked for; expected at least 1.")
-        _positive(self, "alphas", "epsilon", "gap", "clear_seconds", "original_seconds", "fidelity_seconds")
+        _positive(
+            self, "alphas", "etas", "epsilon", "gap", "clear_seconds", "original_seconds", "fidelity_seconds"
+        )
 
     @property
     def cells(self) -> list[Cell]:
@@ -111,9 +114,9 @@ class Experiment:
                 eta_d=eta,
                 epsilon=self.epsilon,
             )
-            for alpha, mechanism, eta in product(self.alphas, self.mechanisms, self.etas)
-            # Laplace has no bands: once is enough.
-            if Variant.named(mechanism).has_bands or eta == self.etas[0]
+            for alpha, mechanism in product(self.alphas, self.mechanisms)
+            # Without bands once is enough, and the same row serves grids of any eta.
+            for eta in (self.etas if Variant.named(mechanism).has_bands else (Instance.eta_p,))
         ]
 
 
@@ -125,7 +128,7 @@ def _positive(experiment: Experiment, *names: str) -> None:
                 raise InputError(f"'{name}' holds {number}; expected numbers above zero.")
 
 
-# alpha in MWh (the paper's 0.1, 1 and 10 are hundreds of MWh), eta as a fraction; 30 repetitions, section 6.
+# alpha in MWh (the paper's 0.1, 1 and 10 are hundreds of MWh), eta as a fraction; 30 repetitions, section 7.
 _PAPER: dict[str, Any] = {"alphas": (10.0, 100.0, 1000.0), "etas": (0.001,), "repetitions": 30}
 _THREE = ("laplace", "ppsm-p", "ppsm")
 GRIDS: dict[str, dict[str, Any]] = {

@@ -90,11 +90,11 @@ img { max-width: 100%; } summary { cursor: pointer; } figcaption { font-size: 13
 
 
 def write_report(
-    rows: Sequence[Record], directory: Path, unfinished: Mapping[str, int] = MappingProxyType({})
+    rows: Sequence[Record], directory: Path, missing: Mapping[str, tuple[int, int]] = MappingProxyType({})
 ) -> None:
     """Write all tables and figures of some rows; equal rows give equal files.
 
-    ``unfinished`` names grids that lack rows, with the number of all their instances: the report says so.
+    ``missing`` says of how many instances of a grid there is no row (:meth:`RowStore.missing`).
     """
     tables = [table1(rows), table2(rows), status_table(rows), time_table(rows)]
     cells = cell_tables(rows)
@@ -109,15 +109,16 @@ def write_report(
         figure = draw(rows)
         for ending in ("svg", "png"):
             save_figure(figure, directory / f"{name}.{ending}")
-    notes = [*_unfinished_notes(unfinished), _facts(rows), *notes_on(rows, tables)]
+    notes = [*_missing_notes(missing), _facts(rows), *notes_on(rows, tables)]
     (directory / "report.md").write_text(_markdown(rows, notes, tables, cells), encoding="utf-8")
     (directory / "report.html").write_text(_html(rows, notes, tables, cells, directory), encoding="utf-8")
 
 
-def _unfinished_notes(unfinished: Mapping[str, int]) -> list[str]:
+def _missing_notes(missing: Mapping[str, tuple[int, int]]) -> list[str]:
     return [
-        f"Not complete: {grid} ({count:,} instances) goes on or was stopped; the same command finishes it."
-        for grid, count in unfinished.items()
+        f"Not complete: {count:,} of the {total:,} instances of {grid} have no row yet; the run goes on or "
+        "was stopped, and the same command finishes it."
+        for grid, (count, total) in missing.items()
     ]
 
 
@@ -128,13 +129,20 @@ def _title(rows: Sequence[Record]) -> str:
 def _facts(rows: Sequence[Record]) -> str:
     cells = {(row["power_stress"], row["gas_stress"]) for row in rows}
     cpu = sum(row["cpu_release"] + row["cpu_clear"] for row in rows if row["cpu_release"] is not None)
-    versions = sorted({f"ppsm {row['package_version']}, {row['solvers']}" for row in rows})
+    versions = sorted({_version(row) for row in rows})
     return (
         f"{_count(len(rows), 'instance')} in {_count(len(cells), 'stress cell')}, "
         f"{_count(len({row['repetition'] for row in rows}), 'repetition')}; {_duration(cpu)} of CPU time "
         f"({cpu / len(rows):.2f} s per instance), the original games not counted. "
         f"Made with {'; '.join(versions)}."
     )
+
+
+def _version(row: Record) -> str:
+    """Which code made a row; rows of one number may come from different states of it."""
+    digest = row.get("source_digest")
+    source = f" (source {digest})" if digest else ""
+    return f"ppsm {row['package_version']}{source}, {row['solvers']}"
 
 
 def _duration(seconds: float) -> str:

@@ -72,6 +72,8 @@ def run_experiment(
     engine: Engine,
     progress: Callable[[Tally], None] | None = None,
     cache: Path | None = None,
+    *,
+    retry_failed: bool = False,
 ) -> Tally:
     """Run the instances that the store has no row of.
 
@@ -87,6 +89,8 @@ def run_experiment(
         Called after each batch.
     cache
         Directory for remembered commitments; in the store's own directory where none is given.
+    retry_failed
+        Whether instances whose row says that they failed are run again.
     """
     say = progress or _say_nothing
     setup = Setup.of(experiment, store.directory / CACHE if cache is None else cache)
@@ -94,19 +98,23 @@ def run_experiment(
     tally = Tally(total=len(wanted))
     with store.locked():
         store.check_settings(_settings(experiment))
-        present = [row for row in store.rows() if record_key(row) in wanted]
+        present = [
+            row
+            for row in store.rows()
+            if record_key(row) in wanted and not (retry_failed and row["status"] == FAILED)
+        ]
         tally.count(present, here=False)
         batches = experiment.batches({record_key(row) for row in present})
-        with store.unfinished_until_done(experiment.label, len(wanted)):
-            originals = _originals(
-                batches, setup, store, engine, lambda counts: _originals_done(tally, counts, say)
-            )
-            tally.started = perf_counter()
-            for rows in _rows(experiment, batches, setup, originals, engine):
-                store.append(rows)
-                tally.count(rows, here=True)
-                say(tally)
-            store.compact()
+        store.note_grid(experiment.label, wanted)
+        originals = _originals(
+            batches, setup, store, engine, lambda counts: _originals_done(tally, counts, say)
+        )
+        tally.started = perf_counter()
+        for rows in _rows(experiment, batches, setup, originals, engine):
+            store.append(rows)
+            tally.count(rows, here=True)
+            say(tally)
+        store.compact()
     return tally
 
 
@@ -129,6 +137,7 @@ def _settings(experiment: Experiment) -> dict[str, object]:
         "gap": experiment.gap,
         "clear_seconds": experiment.clear_seconds,
         "original_seconds": experiment.original_seconds,
+        "epsilon": experiment.epsilon,
         "fidelity_seconds": experiment.fidelity_seconds,
     }
 

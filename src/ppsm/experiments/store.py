@@ -3,7 +3,7 @@
 A directory holds ``rows.parquet`` and part files ``parts/*.parquet`` that came later; both together, each key
 once, are the rows. A file appears complete or not at all: it is written beside its place, flushed to the disk
 and renamed. ``settings.json`` says what all rows have in common, ``originals.json`` the games that they are
-compared with, ``unfinished.json`` the grids that are not complete. A lock keeps a second run out; the system
+compared with, ``grids.json`` the instances that were asked for. A lock keeps a second run out; the system
 drops it when the process ends, however it ends.
 """
 
@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from ppsm.status import Status
 # Status of an instance that raised an error or whose worker died; the row has the reason.
 FAILED = "failed"
 ROWS, PARTS, SETTINGS, ORIGINALS, LOCK = "rows.parquet", "parts", "settings.json", "originals.json", ".lock"
-UNFINISHED = "unfinished.json"
+GRIDS = "grids.json"
 
 
 class RowStore:
@@ -45,7 +45,7 @@ class RowStore:
         with (self.directory / LOCK).open("w") as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise InputError(
                     f"another run is writing to {self.directory}; wait for it, or give another --out."
                 ) from None
@@ -69,16 +69,20 @@ class RowStore:
         """Keep rows, all or none of them; the same rows twice are the same file."""
         self.parts.mkdir(exist_ok=True)
         digest = hashlib.sha256(repr(sorted(repr(record_key(row)) for row in rows)).encode()).hexdigest()
-        _replace(self.parts / f"{digest[:24]}.parquet", _parquet(pa.Table.from_pylist(list(rows))))
+        _replace(self.parts / f"{digest[:24]}.parquet", _parquet(rows))
 
     def rows(self) -> list[Record]:
-        """All rows, each key once, in the order of their keys; None where a row has no figure."""
+        """All rows, each key once, in the order of their keys; None where a row has no figure.
+
+        A row that failed gives way to one from another try.
+        """
         found: dict[tuple[Any, ...], Record] = {}
         for file in self._files():
             for row in _rows_of(file):
-                found.setdefault(record_key(row), row)
-        names = list(dict.fromkeys(name for row in found.values() for name in row))
-        return [{name: found[key].get(name) for name in names} for key in sorted(found)]
+                known = found.get(record_key(row))
+                if known is None or known["status"] == FAILED:
+                    found[record_key(row)] = row
+        return _with_all_columns([found[key] for key in sorted(found)])
 
     def compact(self) -> Path:
         """Put all rows into one file and remove the parts; killed in between, no row is lost or doubled."""
@@ -86,7 +90,7 @@ class RowStore:
         merged = self._files()
         rows = self.rows()
         if rows:
-            _replace(target, _parquet(pa.Table.from_pylist(rows, schema=_schema(rows))))
+            _replace(target, _parquet(rows))
             for part in merged:
                 if part != target:
                     part.unlink()
@@ -96,19 +100,23 @@ class RowStore:
         whole = self.directory / ROWS
         return [*([whole] if whole.exists() else []), *sorted(self.parts.glob("*.parquet"))]
 
-    @contextmanager
-    def unfinished_until_done(self, grid: str, instances: int) -> Iterator[None]:
-        """Note that the rows of a grid are not complete; the note stays if the run is stopped."""
-        file = self.directory / UNFINISHED
-        _replace(file, json.dumps({**self.unfinished(), grid: instances}).encode())
-        yield
-        left = {name: count for name, count in self.unfinished().items() if name != grid}
-        _replace(file, json.dumps(left).encode())
+    def note_grid(self, label: str, wanted: Iterable[tuple[Any, ...]]) -> None:
+        """Note which rows a grid is to have, in place of an earlier grid of that name."""
+        grids = {**self._grids(), label: sorted(wanted)}
+        _replace(self.directory / GRIDS, json.dumps(grids).encode())
 
-    def unfinished(self) -> dict[str, int]:
-        """The grids whose runs go on or were stopped, and how many instances each has."""
-        file = self.directory / UNFINISHED
-        found: dict[str, int] = _json(file) if file.exists() else {}
+    def missing(self) -> dict[str, tuple[int, int]]:
+        """The grids that lack rows, because a run goes on or was stopped: how many, and of how many."""
+        present = {record_key(row) for row in self.rows()}
+        counts = {
+            label: (sum(tuple(key) not in present for key in wanted), len(wanted))
+            for label, wanted in self._grids().items()
+        }
+        return {label: count for label, count in counts.items() if count[0]}
+
+    def _grids(self) -> dict[str, list[list[Any]]]:
+        file = self.directory / GRIDS
+        found: dict[str, list[list[Any]]] = _json(file) if file.exists() else {}
         return found
 
     def originals(self) -> dict[Cell, Outcome]:
@@ -138,14 +146,18 @@ def _outcome(entry: dict[str, Any]) -> Outcome:
     return Outcome(**{**entry, "status": Status(entry["status"]), "prices": frozen})
 
 
-def _schema(rows: Sequence[Record]) -> pa.Schema:
-    """Types from all rows, since a column may begin with None."""
-    return pa.schema([(name, pa.array([row[name] for row in rows]).type) for name in rows[0]])
+def _with_all_columns(rows: Sequence[Record]) -> list[Record]:
+    """The rows with the columns of all of them: one that failed has few of its own."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name) for name in names} for row in rows]
 
 
-def _parquet(table: pa.Table) -> bytes:
+def _parquet(rows: Sequence[Record]) -> bytes:
+    """Types are from all rows, since a column may begin with None."""
+    complete = _with_all_columns(rows)
+    schema = pa.schema([(name, pa.array([row[name] for row in complete]).type) for name in complete[0]])
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
+    pq.write_table(pa.Table.from_pylist(complete, schema=schema), sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 

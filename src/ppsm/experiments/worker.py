@@ -4,21 +4,22 @@ A process keeps its workspace (models, solvers, remembered commitments) from one
 that see the same cache directory also share the commitments that others have solved since.
 """
 
+import hashlib
 import threading
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import ppsm
 from ppsm import __version__
 from ppsm.cases import load_case
-from ppsm.errors import PpsmError
 from ppsm.experiments.grid import Cell, Experiment
 from ppsm.experiments.store import FAILED
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.gauc import outcome_of
-from ppsm.mechanism.instance import Instance, Record, Workspace, noise_seed
+from ppsm.mechanism.instance import RESULTS, Instance, Record, Workspace, noise_seed
 from ppsm.mechanism.variants import VariantRunner
 from ppsm.solvers.highs import HIGHS
 from ppsm.solvers.qp import CLARABEL, PIQP
@@ -43,9 +44,11 @@ class Setup:
     @classmethod
     def of(cls, experiment: Experiment, cache: Path | None) -> "Setup":
         """The set-up of an experiment."""
+        # Workers may start elsewhere: a case directory is given to them as a whole path.
+        case = experiment.case
         where = None if cache is None else str(cache.resolve())
         return cls(
-            experiment.case,
+            str(Path(case).resolve()) if Path(case).is_dir() else case,
             where,
             experiment.gap,
             experiment.clear_seconds,
@@ -120,9 +123,11 @@ def _row(runner: VariantRunner, instance: Instance) -> Record:
     case = runner.workspace.case
     try:
         record = runner.run(instance)
-    except (PpsmError, ArithmeticError, ValueError, RuntimeError, MemoryError) as error:
+    except OSError:  # a full disk is no property of the instance: the run stops, and goes on later
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, the other rows of the grid are wanted
         return failed_row(case.name, instance, f"{type(error).__name__}: {error}")
-    return {**record, "message": "", **_provenance(noise_seed(case, instance))}
+    return {**record, "message": "", **_provenance(case.name, instance)}
 
 
 def failed_row(case_name: str, instance: Instance, message: str) -> Record:
@@ -131,13 +136,29 @@ def failed_row(case_name: str, instance: Instance, message: str) -> Record:
     return {
         "case": case_name,
         **axes,
+        **dict.fromkeys(RESULTS),
         "feasible": False,
         "status": FAILED,
         "message": " ".join(message.split())[:500],
-        **_provenance(None),
+        **_provenance(case_name, instance),
     }
 
 
-def _provenance(seed: int | None) -> dict[str, Any]:
+def _provenance(case_name: str, instance: Instance) -> dict[str, Any]:
     solvers = ", ".join((HIGHS, PIQP, CLARABEL, f"OpenDP {version('opendp')}"))
-    return {"seed": seed, "solvers": solvers, "package_version": __version__}
+    return {
+        "seed": noise_seed(case_name, instance),
+        "solvers": solvers,
+        "package_version": __version__,
+        "source_digest": _source_digest(),
+    }
+
+
+@cache
+def _source_digest() -> str:
+    """A digest of the package's own code: versions of one number may differ while it is being worked on."""
+    root = Path(ppsm.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:12]

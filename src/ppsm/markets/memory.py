@@ -9,6 +9,9 @@ import hashlib
 import math
 import os
 import tempfile
+import zipfile
+import zlib
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -82,25 +85,31 @@ class CommitmentMemory:
     def put(self, entry: RememberedCommitment) -> None:
         """Keep an entry, also on disk if there is a directory, in place of an earlier one."""
         self._entries[entry.power_stress, entry.levels] = entry
-        if self._directory is None:
-            return
-        self._directory.mkdir(parents=True, exist_ok=True)
+        if self._directory is not None:
+            # What cannot be kept for others is solved again by them, no more.
+            with suppress(OSError):
+                self._write(self._directory, entry)
+
+    def _write(self, directory: Path, entry: RememberedCommitment) -> None:
+        """Write an entry so that a reader sees the old file or the new one, never half of it."""
+        directory.mkdir(parents=True, exist_ok=True)
         name = hashlib.sha256(repr((entry.power_stress, entry.levels)).encode()).hexdigest()[:24] + ".npz"
         self._seen.add(name)
-        handle, temporary = tempfile.mkstemp(dir=self._directory, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            figures = [entry.power_stress, entry.objective_usd, entry.bound_usd, entry.seconds]
-            np.savez_compressed(
-                file, figures=np.array(figures), levels=np.array(entry.levels, dtype=np.int64), on=entry.on
-            )
-        # A reader sees the old file or the new one, never half of it.
-        Path(temporary).replace(self._directory / name)
+        figures = [entry.power_stress, entry.objective_usd, entry.bound_usd, entry.seconds]
+        levels = np.array(entry.levels, dtype=np.int64)
+        with tempfile.TemporaryDirectory(dir=directory, prefix=".part-") as folder:
+            temporary = Path(folder) / name
+            with temporary.open("wb") as file:
+                np.savez_compressed(file, figures=np.array(figures), levels=levels, on=entry.on)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(directory / name)
 
     def _read(self, file: Path) -> RememberedCommitment | None:
         try:
             with np.load(file, allow_pickle=False) as archive:
                 figures, levels, on = archive["figures"], archive["levels"], archive["on"]
-        except (OSError, ValueError, KeyError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
         fits = (
             figures.shape == (4,)

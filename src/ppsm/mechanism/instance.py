@@ -35,6 +35,23 @@ from ppsm.privacy.sensitive import Sensitive
 
 Record = dict[str, Any]
 
+# What a record has beside the case and the axes; an instance that failed has None in most of them.
+RESULTS = (
+    *("original_leader", "original_bound", "original_gap", "original_status"),
+    *("original_electricity", "original_gas"),
+    *("released_leader", "released_bound", "released_gap", "released_status"),
+    *("released_electricity", "released_gas"),
+    *("feasible", "status", "error_leader_percent", "error_electricity_percent", "error_gas_percent"),
+    *("error_predicted_value_percent", "error_predicted_prices_percent"),
+    *("cross_validated_value_percent", "cross_validated_prices_percent", "history_days"),
+    *("l1_noisy", "l2_noisy", "l1_released", "l2_released", "l2_bound", "truth_in_bands"),
+    *("expected_l2_bound", "dimension", "widening"),
+    *("fidelity_status", "fidelity_gap", "fidelity_nodes", "fidelity_certified", "decision_note"),
+    *("cpu_2a", "cpu_2b", "cpu_3a", "cpu_3b"),
+    *("cpu_release", "seconds_release", "cpu_clear", "seconds_clear"),
+    *("decisions_solved", "commitments_solved", "commitments_remembered"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
@@ -185,9 +202,9 @@ class Workspace:
         )
 
 
-def noise_seed(case: Case, instance: Instance) -> int:
+def noise_seed(case_name: str, instance: Instance) -> int:
     """The seed of step 1: mechanisms and bands share it."""
-    axes = (case.name, instance.power_stress, instance.gas_stress, instance.repetition)
+    axes = (case_name, instance.power_stress, instance.gas_stress, instance.repetition)
     return seed_of("noise", *axes, instance.alpha)
 
 
@@ -204,7 +221,7 @@ def simulate_instance(
     secret = Sensitive(demand, dataset=workspace.case.name, unit=game.unit, labels=game.entry_names)
     chosen = workspace.predictor(instance) if predictor is None else predictor
     runner = workspace.mechanism(instance) if mechanism is None else mechanism
-    return runner.simulate(secret, game, chosen, seed=noise_seed(workspace.case, instance))
+    return runner.simulate(secret, game, chosen, seed=noise_seed(workspace.case.name, instance))
 
 
 def run_instance(

@@ -24,6 +24,7 @@ from ppsm.mechanism.prior import PublicPrior
 OPTIONS = ("prior", "l1", "model", "learned")
 # How well a public history knows an entry; the paper has no such row.
 PRIOR_SPREAD = 0.1
+_DEFAULT_PRIOR = f"prior{100 * PRIOR_SPREAD:.0f}"
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,12 @@ class Variant:
         """Read a name such as ``ppsm+prior``."""
         mechanism, *options = name.split("+")
         allowed = OPTIONS if mechanism in MECHANISMS and mechanism != Laplace.name else ()
+        options = ["prior" if option == _DEFAULT_PRIOR else option for option in options]
         kinds = [_kind(option) for option in options]
         if mechanism not in MECHANISMS or not set(kinds) <= set(allowed):
             raise InputError(
                 f"the mechanism '{name}' is unknown; expected one of {', '.join(MECHANISMS)}, the last two "
-                f"also with {', '.join(f'+{option}' for option in OPTIONS)}."
+                f"also with {', '.join(f'+{option}' for option in OPTIONS)} (or +prior5 for 5 %)."
             )
         if {"model", "learned"} <= set(kinds) or len(set(kinds)) < len(kinds):
             raise InputError(
@@ -65,9 +67,9 @@ class Variant:
         return None
 
     @property
-    def rank(self) -> tuple[int, tuple[str, ...]]:
-        """Where it stands in a table: the paper's order, variants after their mechanism."""
-        return list(MECHANISMS).index(self.mechanism), tuple(sorted(self.options))
+    def rank(self) -> tuple[int, tuple[str, ...], float]:
+        """Where it stands in a table: the paper's order, then by options, loose priors first."""
+        return list(MECHANISMS).index(self.mechanism), tuple(sorted(self.kinds)), -(self.prior_spread or 0.0)
 
     @property
     def has_bands(self) -> bool:
