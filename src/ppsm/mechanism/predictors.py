@@ -20,7 +20,7 @@ from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 
-# Standard deviation of the noise on the leader's prices, as a share of each price. The paper (section 7) takes
+# Standard deviation of the noise on the leader's prices, as a share of each price; the paper (section 7) has
 # 10 % of the average price for all of them.
 PRICE_NOISE = 0.1
 
