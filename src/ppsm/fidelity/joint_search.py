@@ -43,11 +43,13 @@ _LARGEST_PENALTY = 30.0
 
 
 class JointSearch(Search):
-    """``box``, the price band, holds the prices of some optimal dual of every better point."""
+    """``box`` holds the prices of some optimal dual of every better point."""
 
-    def __init__(self, core: Core, lps: FollowerLps, limits: SearchLimits, matrices: JointMatrices) -> None:
+    def __init__(
+        self, core: Core, lps: FollowerLps, limits: SearchLimits, matrices: JointMatrices, box: PriceBox
+    ) -> None:
         super().__init__(core, lps, limits)
-        self.box = PriceBox(core.price_lower, core.price_upper)
+        self.box = box
         self.joint = JointRelaxation(core, matrices)
         self.best: JointPoint
         # Whether prices are split rather than sides, and when it is the other tree's turn.
@@ -323,8 +325,8 @@ class JointSearch(Search):
 
 def search_for(core: Core, lps: FollowerLps, limits: SearchLimits, matrices: JointMatrices) -> Search:
     """The search that suits a problem."""
-    prices = PriceBox(core.price_lower, core.price_upper)
+    band = PriceBox(core.price_lower, core.price_upper)
     bounded_value = core.value_lower > -INFINITY or core.value_upper < INFINITY
-    if core.is_least_squares and bounded_value and prices.is_bounded:
-        return JointSearch(core, lps, limits, matrices)
+    if core.is_least_squares and bounded_value and band.is_bounded:
+        return JointSearch(core, lps, limits, matrices, band)
     return Search(core, lps, limits)
