@@ -58,16 +58,17 @@ hostile: $(READY) ## ten thousand hostile inputs to the fidelity phase (a quarte
 
 # A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
 WORKERS ?= 2
-table1 table2 figure3: OUT ?= results/$@
+EXPERIMENTS := table1 table2 figure3
+$(EXPERIMENTS): OUT ?= results/$@
 table1: $(READY) ## run all instances of the paper's Table 1 and report them (about an hour)
 table2: $(READY) ## the same for Table 2
 figure3: $(READY) ## the same for Figure 3
-table1 table2 figure3:
+$(EXPERIMENTS):
 	$(BIN)/ppsm experiment $@ --workers $(WORKERS) $(if $(REPS),--reps $(REPS)) --out $(OUT)
 	$(BIN)/ppsm report $(OUT)
 
 clean:           ## remove everything the targets made
-	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis $(EXPERIMENTS:%=results/%)
 
 # Installed once; again only when the dependencies change.
 $(READY): pyproject.toml constraints.txt

@@ -22,7 +22,7 @@ class Release:
 
     @cached_property
     def confirmed(self) -> bool:
-        """Whether proven, certified, and certified again by another solver."""
+        """Whether proven, certified, and certified again by SciPy's own build of HiGHS."""
         return self.result.certified and self.result.recertify().faithful
 
     def certified(self, within_s: float = np.inf) -> bool:

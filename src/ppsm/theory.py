@@ -1,6 +1,6 @@
 """What can be said beforehand about a release: distance to the truth, and cost for the leader.
 
-Distance (theorem 2 of the paper, corrected). When the true vector D satisfies the bands, it competes in the
+Distance (theorem 4 of the paper, corrected). When the true vector D satisfies the bands, it competes in the
 fidelity problem, so the answer D^ is at most as far from the noisy D~ as D is, and by the triangle inequality
 ``||D^ - D|| <= 2 ||D~ - D||``. Laplace noise of scale ``b = alpha / epsilon`` on n entries has
 ``E||D~ - D||^2 = 2 n b^2``, so
@@ -9,7 +9,7 @@ fidelity problem, so the answer D^ is at most as far from the noisy D~ as D is, 
 
 The paper prints ``4 alpha^2`` for the latter, which lacks the dimension n and mixes a norm with its square.
 
-Cost of privacy (theorem 3). Prices that move by at most eta move the right-hand side of the leader's
+Cost of privacy (theorem 5). Prices that move by at most eta move the right-hand side of the leader's
 coordination row i by at most ``w_i = sum_j |B_ij| eta_j``. The paper bounds the change of a convex leader's
 optimum by ``sum_i |y_i| w_i`` with the row's dual y_i. The optimum is convex in the right-hand side, so its
 dual is a slope at one point and the product is exact only while the optimal basis stays.

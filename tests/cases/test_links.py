@@ -6,7 +6,7 @@ from ppsm.errors import FileFormatError
 
 
 def test_links_in_service_are_read() -> None:
-    assert parse_links(LINKS) == (GasLink("1", "40", "2", (0.0, 50000.0, 0.0)),)
+    assert parse_links(LINKS) == (GasLink("1", "40", "2"),)
 
 
 def test_links_come_in_numeric_order() -> None:
@@ -23,8 +23,6 @@ def test_links_come_in_numeric_order() -> None:
         ("[]", "no object 'it.dep.delivery_gen'"),
         ('{"it": {"dep": {"delivery_gen": {"1": 3}}}}', "link '1' is not an object"),
         (LINKS.replace('"id": "40"', '"name": "40"', 1), "no 'delivery.id'"),
-        (LINKS.replace("50000.0", '"many"'), "heat-rate coefficients"),
-        (LINKS.replace("50000.0", "-1.0"), "heat-rate coefficients"),
         (LINKS.replace('"2": {', '"1": {', 1), "the key '1' occurs twice"),
     ],
 )

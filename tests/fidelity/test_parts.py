@@ -15,7 +15,7 @@ from ppsm.fidelity.monotone import is_monotone
 from ppsm.fidelity.problem import Form, PublicBounds
 from ppsm.fidelity.reference import solve_reference
 from ppsm.program import LinearProgram
-from ppsm.solvers.qp import QuadraticProgram, solve_qp, solve_qp_with_clarabel, solve_qp_with_piqp
+from ppsm.solvers.qp import QpWorkspace, QuadraticProgram, solve_qp, solve_qp_with_clarabel
 from ppsm.status import Status
 from tests.fidelity.test_exactness import Instance
 from tests.fidelity.test_restore import one_node, two_nodes
@@ -104,7 +104,7 @@ def _qp(upper: float) -> QuadraticProgram:
     )
 
 
-@pytest.mark.parametrize("solve", [solve_qp_with_piqp, solve_qp_with_clarabel])
+@pytest.mark.parametrize("solve", [QpWorkspace().solve, solve_qp_with_clarabel])
 def test_qp_solvers_agree_by_hand(solve: object) -> None:
     solution = solve(_qp(1.5))  # type: ignore[operator]
     assert solution.columns == pytest.approx([1.5, 0.5], abs=1e-6)

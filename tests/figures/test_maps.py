@@ -156,14 +156,15 @@ def test_pictures_that_cannot_be_written(tmp_path: Path, name: str, reason: str)
 
 def test_commands(tmp_path: Path) -> None:
     runner, file = CliRunner(), tmp_path / "map.svg"
+    gauc = ["gauc", "--power-stress", "0", "--gas-stress", "0"]
     assert runner.invoke(app, ["case", "map", "northeast", "--out", str(file)]).exit_code == 0
     assert b"gas-fired plants burn here" in file.read_bytes()
     file.unlink()
-    result = runner.invoke(app, ["gauc", "--case", "two_node", "--map", str(file), "--json"])
+    result = runner.invoke(app, [*gauc, "--case", "two_node", "--map", str(file), "--json"])
     assert result.exit_code == 0, result.output
     assert b"gas price" in file.read_bytes()
     # a bad path is refused before anything is solved
-    result = runner.invoke(app, ["gauc", "--case", "no-such-case", "--map", "map.doc"])
+    result = runner.invoke(app, [*gauc, "--case", "no-such-case", "--map", "map.doc"])
     assert isinstance(result.exception, InputError)
     assert "map.doc" in str(result.exception)
 

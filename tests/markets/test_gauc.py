@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from ppsm.cases import load_case
 from ppsm.cli import app
+from ppsm.errors import InputError
 from ppsm.markets.certificate import certify
 from ppsm.markets.commitment import UnitCommitment
 from ppsm.markets.explain import explain_game, explain_gas
@@ -130,7 +131,7 @@ def test_the_certificate_refuses_invalid_bids() -> None:
     assert power is not None
     game = solver.followers.game_answer(power, np.array([800.0]))
     assert game is not None
-    assert [bid.fleet for bid in game.invalid] == ["gas"]
+    assert game.invalid == ("gas",)
     claimed = replace(
         solved(),
         on=power.on,
@@ -139,12 +140,16 @@ def test_the_certificate_refuses_invalid_bids() -> None:
         objective_uc_usd=power.cost_usd,
         objective_em_usd=power.dispatch.cost_usd,
         objective_gm_usd=game.gas.cost_usd,
+        gas_prices_usd_per_mwh=game.gas.prices_usd_per_mwh,
         levels=power.levels,
         bound_usd=power.cost_usd,
     )
-    assert [fault.what for fault in certify(claimed).findings] == [
-        "bids are invalid at every optimal gas price"
+    certificate = certify(claimed)
+    assert [fault.what for fault in certificate.findings] == [
+        "bids are invalid at every optimal gas price",
+        "the last selected block does not cover the fuel",
     ]
+    assert certificate.invalid_bids == ("gas",)
 
 
 def test_a_cluster_costs_what_its_units_cost_without_ramps_and_times() -> None:
@@ -266,19 +271,53 @@ def test_knapsack_is_the_linear_program() -> None:
             assert found == pytest.approx(-best.fun, abs=1e-9)
 
 
+GAUC = ["gauc", "--case", "two_node", "--power-stress", "0", "--json"]
+
+
 def test_command(tmp_path: Path) -> None:
     runner = CliRunner()
-    result = runner.invoke(app, ["gauc", "--case", "two_node", "--json", "--cache", str(tmp_path)])
+    result = runner.invoke(app, [*GAUC, "--gas-stress", "0", "--cache", str(tmp_path)])
     assert result.exit_code == 0
     record = json.loads(result.stdout)
     assert record["status"] == "optimal"
     assert record["certificate"] == {"clean": True, "findings": []}
     assert record["invalid_bids"] == []
     assert set(record["commitment"]) == {"coal", "gas", "oil"}
-    for field in ("objective_uc", "objective_em", "objective_gm", "bound", "gap", "gas_prices", "seconds"):
+    for field in ("objective_uc", "objective_em", "objective_gm", "bound", "gap", "seconds"):
         assert record[field] is not None
+    # 20 $/MWh at both junctions, 0.29307107 MWh to the MMBtu
+    assert record["units"]["gas_prices"] == "$/MMBtu"
+    assert list(record["gas_prices"].values()) == pytest.approx([5.861421, 5.861421])
     demand = tmp_path / "demand.csv"
     demand.write_text("node,demand_mwh\nhomes,2400\n")
-    result = runner.invoke(app, ["gauc", "--case", "two_node", "--json", "--demand", str(demand)])
+    result = runner.invoke(app, [*GAUC, "--demand", str(demand)])
     assert result.exit_code == 1
     assert "lacks 100 MWh" in json.loads(result.stdout)["explanation"]
+
+
+def test_the_command_names_the_bids_that_the_certificate_finds_invalid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dearer = replace(solved(), gas_prices_usd_per_mwh=np.array([20.0, 90.0]))
+    monkeypatch.setattr(GasAwareCommitment, "solve", lambda *_, **__: dearer)
+    record = json.loads(CliRunner().invoke(app, [*GAUC, "--gas-stress", "0"]).stdout)
+    assert record["invalid_bids"] == ["gas"]
+    assert record["certificate"]["clean"] is False
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--gas-stress", "9"], "the gas stress is 9; expected a number from 0 to 1"),
+        (["--gas-stress", "0", "--power-stress", "0.3"], "the power stress is 0.3; expected a number from 0"),
+        (["--gas-stress", "0.1", "--case", "northeast"], "the power stress is 0; expected a number from 0.3"),
+        ([], "neither of --gas-stress and --demand"),
+        (["--gas-stress", "0", "--demand", "x.csv"], "both of --gas-stress and --demand"),
+    ],
+)
+def test_the_command_refuses_stresses_without_calibration_and_two_demands(
+    options: list[str], message: str
+) -> None:
+    error = CliRunner().invoke(app, [*GAUC, *options]).exception
+    assert isinstance(error, InputError)
+    assert message in str(error)

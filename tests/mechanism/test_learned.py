@@ -15,13 +15,10 @@ from ppsm.mechanism import (
     GameCoordination,
     History,
     Learned,
-    PublicOutcome,
     invent_days,
     simulate_history,
 )
-from ppsm.privacy import LaplaceMechanism, simulated_publication
-
-from .conftest import DATASET, TRUTH
+from ppsm.privacy import LaplaceMechanism
 
 
 @pytest.fixture(scope="module")
@@ -159,11 +156,3 @@ def test_bad_histories_and_regressors_are_one_sentence(
     other = Sensitive([1.0, 2.0], dataset="x", unit="MWh", labels=("a", "b"))
     with pytest.raises(InputError, match="train one for this market"):
         learned.predict_prices(LaplaceMechanism(alpha=1.0).simulate(other, seed=1), towns)
-
-
-def test_history_from_publications(towns: GameCoordination, secret: Sensitive) -> None:
-    publication = simulated_publication(towns.figures(np.array(TRUTH)), dataset=DATASET)
-    noise = LaplaceMechanism(alpha=1.0)
-    days = [(noise.simulate(secret, seed=seed), publication) for seed in range(12)]
-    assert History.of(days).features.shape == (12, 2)
-    assert PublicOutcome(publication, seed=0).name == "public"

@@ -176,6 +176,7 @@ def test_a_private_report_shows_a_private_release(private: Path) -> None:
     assert "Three mechanisms side by side" not in text
     assert "learned" not in text
     assert "known to the owner alone" in text
+    assert "The cost with the release is known to a MIP gap of" in text
     dossier = Dossier.from_json((out / "dossier.json").read_text())
     assert dossier.private
     assert dossier.publication is not None

@@ -8,8 +8,13 @@ import pytest
 import scipy.sparse as sp
 
 from ppsm.solvers import qp
-from ppsm.solvers.qp import QpSolution, QuadraticProgram, solve_qp, solve_qp_with_clarabel, solve_qp_with_piqp
+from ppsm.solvers.qp import QpSolution, QpWorkspace, QuadraticProgram, solve_qp, solve_qp_with_clarabel
 from ppsm.status import Status
+
+
+def solve_qp_with_piqp(program: QuadraticProgram) -> QpSolution:
+    return QpWorkspace().solve(program)
+
 
 SOLVERS = [solve_qp_with_piqp, solve_qp_with_clarabel]
 

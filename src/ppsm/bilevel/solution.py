@@ -55,8 +55,3 @@ class BilevelSolution:
         """
         numbers = (*self.variables.tolist(), *self.responses.tolist())
         return dict(zip(self.program.labels, numbers, strict=True)) if numbers else {}
-
-    def prices_by_row(self) -> dict[str, float]:
-        """Prices of the follower's rows by name, in the follower's sense."""
-        prices = (self.program.follower_sign * self.prices).tolist()
-        return dict(zip(self.program.follower.row_names, prices, strict=True)) if prices else {}

@@ -1,11 +1,10 @@
 """Reader for the link file (JSON) that says which generator burns gas at which delivery point.
 
-The format is that of GasPowerModels: ``it.dep.delivery_gen.<n>`` holds a delivery id, a generator id and the
-heat-rate curve's coefficients (quadratic, linear, constant).
+The format is that of GasPowerModels: ``it.dep.delivery_gen.<n>`` holds a delivery id and a generator id. Its
+heat-rate curves are not read: the published ones are scaled planning constants.
 """
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,11 @@ from ppsm.errors import FileFormatError
 
 @dataclass(frozen=True)
 class GasLink:
-    """One generator burning gas at one delivery point; the coefficients are as published."""
+    """One generator burning gas at one delivery point."""
 
     id: str
     delivery: str
     generator: str
-    heat_rate_coefficients: tuple[float, ...]
 
 
 def read_links(path: str | Path) -> tuple[GasLink, ...]:
@@ -77,7 +75,7 @@ def _order(link: GasLink) -> tuple[int, int, str]:
 def _link(file: Path, name: str, entry: Any) -> GasLink | None:
     where = f"{file.name}, link '{name}'"
     if not isinstance(entry, dict):
-        raise FileFormatError(f"{where} is not an object; expected 'delivery', 'gen' and a heat rate.")
+        raise FileFormatError(f"{where} is not an object; expected 'delivery' and 'gen'.")
     ends = {}
     for side in ("delivery", "gen"):
         end = entry.get(side)
@@ -85,20 +83,6 @@ def _link(file: Path, name: str, entry: Any) -> GasLink | None:
         if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
             raise FileFormatError(f"{where} has no '{side}.id'; expected the id of the {side}, add it.")
         ends[side] = str(value).strip()
-    curve = entry.get("heat_rate_curve_coefficients", [])
-    if not isinstance(curve, list) or not all(_is_number(value) for value in curve):
-        raise FileFormatError(
-            f"{where} has heat-rate coefficients {curve!r}; expected a list of numbers >= 0."
-        )
     if entry.get("status", 1) in (0, False):
         return None
-    return GasLink(name, ends["delivery"], ends["gen"], tuple(float(value) for value in curve))
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value) and value >= 0
-    except OverflowError:  # an integer too large for a float
-        return False
+    return GasLink(name, ends["delivery"], ends["gen"])

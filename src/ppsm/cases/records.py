@@ -64,9 +64,9 @@ class Record:
         value = self.values.get(column, default)
         return value if isinstance(value, str) else f"{value:g}"
 
-    def active(self, column: str = "status") -> bool:
+    def active(self) -> bool:
         """Whether the component is in service (a positive status; absent means yes)."""
-        return self.number(column, 1.0) > 0
+        return self.number("status", 1.0) > 0
 
 
 def records(

@@ -11,22 +11,35 @@ from rich.console import Console
 from rich.status import Status as Spinner
 from rich.table import Table
 
-from ppsm.cases import load_case, read_demand
+from ppsm.cases import load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
+from ppsm.cases.stress import check_stress
 from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, Interrupts, app, interruptible
+from ppsm.cli.demand import given_demand
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
     from ppsm.markets.certificate import Certificate
     from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
 
+_GAS_PRICE = "$/MMBtu"
+_UNITS = {
+    "objective_uc": "$",
+    "objective_em": "$",
+    "objective_gm": "$",
+    "bound": "$",
+    "gas_prices": _GAS_PRICE,
+}
+
 
 @app.command()
 def gauc(
-    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
-    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.45 is +45 %.")] = 0.0,
-    gas_stress: Annotated[float, typer.Option(help="Relative increase of all gas demands.")] = 0.0,
+    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.45 is +45 %.")],
+    gas_stress: Annotated[
+        float | None, typer.Option(help="Relative increase of the case's gas demands.")
+    ] = None,
     demand: Annotated[Path | None, typer.Option(help="CSV file node,demand_mwh instead of a stress.")] = None,
+    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
     time_limit: Annotated[float, typer.Option(help="Seconds; the best answer so far is kept.")] = math.inf,
     gap: Annotated[float, typer.Option(help="Relative gap that counts as proven.")] = 5e-4,
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
@@ -51,9 +64,8 @@ def gauc(
     if map_file is not None:
         check_picture_path(map_file)
     loaded = load_case(case)
-    vector = (
-        loaded.demand_mwh(gas_stress) if demand is None else read_demand(demand, loaded, allow_negative=True)
-    )
+    check_stress(loaded, power_stress, gas_stress)
+    vector = given_demand(loaded, demand, gas_stress, allow_negative=True)
     console, interrupts = Console(stderr=True), Interrupts()
     with console.status("building the markets") as spinner, interruptible():
         solver = GasAwareCommitment(loaded, cache)
@@ -86,7 +98,7 @@ def _progress(spinner: Spinner) -> Any:
 def as_record(
     solver: "GasAwareCommitment", solution: "GaucSolution", certificate: "Certificate | None"
 ) -> dict[str, Any]:
-    """The result as plain data; gas prices in $/MMBtu by junction."""
+    """The result as plain data, with its units; gas prices are by junction."""
     case = solution.case
     prices = solution.gas_prices_usd_per_mwh
     record: dict[str, Any] = {
@@ -111,12 +123,13 @@ def as_record(
             fleet.fleet: [int(units) for units in hours]
             for fleet, hours in zip(case.fleets, solution.on, strict=True)
         },
-        "invalid_bids": [bid.fleet for bid in solution.invalid_bids],
+        "invalid_bids": [] if certificate is None else list(certificate.invalid_bids),
         "certificate": None
         if certificate is None
         else {"clean": certificate.clean, "findings": [str(fault) for fault in certificate.findings]},
         "unit_commitments_solved": solution.solved,
         "seconds": round(solution.seconds, 3),
+        "units": _UNITS,
     }
     if not solution.status.has_answer:
         from ppsm.markets.explain import explain_game
@@ -135,7 +148,7 @@ def _print(record: dict[str, Any]) -> None:
             table.add_row(name, f"{value:,.6g}" if name == "gap" else str(value))
     if record["gas_prices"]:
         prices = record["gas_prices"].values()
-        table.add_row("gas prices, $/MMBtu", f"{min(prices):.3f} to {max(prices):.3f}")
+        table.add_row(f"gas prices, {_GAS_PRICE}", f"{min(prices):.3f} to {max(prices):.3f}")
     if record["certificate"]:
         table.add_row("certificate", "clean" if record["certificate"]["clean"] else "NOT clean")
     if record.get("explanation"):

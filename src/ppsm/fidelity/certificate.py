@@ -2,8 +2,8 @@
 
 :func:`check_witness` needs no solver at all: an answer that is feasible and dual prices that are feasible,
 in the band and worth as much prove by weak duality that both are optimal. :func:`certify` trusts no witness
-either: it solves the follower again with SciPy's ``linprog`` from the raw arrays and looks for the optimal
-dual nearest to the band.
+either: it solves the follower again from the raw arrays with SciPy's ``linprog``, which has a HiGHS of its
+own, and looks for the optimal dual nearest to the band.
 """
 
 from dataclasses import dataclass

@@ -43,18 +43,13 @@ _LARGEST_PENALTY = 30.0
 
 
 class JointSearch(Search):
-    """``box`` holds the prices of some optimal dual of every better point; by default the price band."""
+    """``box`` holds the prices of some optimal dual of every better point."""
 
     def __init__(
-        self,
-        core: Core,
-        lps: FollowerLps,
-        limits: SearchLimits,
-        matrices: JointMatrices,
-        box: PriceBox | None = None,
+        self, core: Core, lps: FollowerLps, limits: SearchLimits, matrices: JointMatrices, box: PriceBox
     ) -> None:
         super().__init__(core, lps, limits)
-        self.box = box or PriceBox(core.price_lower, core.price_upper)
+        self.box = box
         self.joint = JointRelaxation(core, matrices)
         self.best: JointPoint
         # Whether prices are split rather than sides, and when it is the other tree's turn.
@@ -328,12 +323,10 @@ class JointSearch(Search):
         return True
 
 
-def search_for(
-    core: Core, lps: FollowerLps, limits: SearchLimits, matrices: JointMatrices, box: PriceBox | None = None
-) -> Search:
+def search_for(core: Core, lps: FollowerLps, limits: SearchLimits, matrices: JointMatrices) -> Search:
     """The search that suits a problem."""
-    prices = box or PriceBox(core.price_lower, core.price_upper)
+    band = PriceBox(core.price_lower, core.price_upper)
     bounded_value = core.value_lower > -INFINITY or core.value_upper < INFINITY
-    if core.is_least_squares and bounded_value and prices.is_bounded:
-        return JointSearch(core, lps, limits, matrices, box)
+    if core.is_least_squares and bounded_value and band.is_bounded:
+        return JointSearch(core, lps, limits, matrices, band)
     return Search(core, lps, limits)

@@ -54,7 +54,7 @@ class FidelityResult:
         return self._there().price_excess
 
     def recertify(self) -> Certificate:
-        """Solve the follower again with another solver and look again for a dual in the band."""
+        """Solve the follower again with SciPy's own build of HiGHS and look again for a dual in the band."""
         if self.claim is None:
             raise SolverError(f"there is no answer to certify: {self.explanation or self.status}.")
         return certify(self.claim)

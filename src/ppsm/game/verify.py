@@ -58,7 +58,6 @@ def verify(
     prices: ArrayLike,
     objective: float,
     *,
-    tolerance: float = TOLERANCE,
     units: Mapping[str, str] | None = None,
 ) -> Verification:
     """Check a claimed leader decision, follower answer, price vector and (minimised) leader objective.
@@ -66,7 +65,7 @@ def verify(
     ``units`` maps a variable's or constraint's name (without its index in brackets) to its unit.
     """
     sizes = (len(program.variable_names), program.follower.shape[1], program.follower.shape[0])
-    found = _Findings(tolerance, units or {})
+    found = _Findings(units or {})
     x, y, p = (np.asarray(claimed, dtype=np.float64) for claimed in (variables, responses, prices))
     for what, claimed, size in zip(
         ("leader's decision", "follower's answer", "prices"), (x, y, p), sizes, strict=True
@@ -93,8 +92,7 @@ def verify(
 class _Findings:
     """Collects what exceeds the tolerance, relative to the scale of the quantity."""
 
-    def __init__(self, tolerance: float, units: Mapping[str, str]) -> None:
-        self._tolerance = tolerance
+    def __init__(self, units: Mapping[str, str]) -> None:
         self._units = units
         self._found: list[Finding] = []
 
@@ -102,7 +100,7 @@ class _Findings:
         self._found.append(Finding(what, name, index, amount, self._units.get(name.split("[")[0], "")))
 
     def excess(self, what: str, name: str, index: int, amount: float, scale: float) -> None:
-        if not amount <= self._tolerance * scale:
+        if not amount <= TOLERANCE * scale:
             self.always(what, name, index, amount)
 
     def outside(
@@ -115,7 +113,7 @@ class _Findings:
         scale: FloatArray,
     ) -> None:
         amount = np.maximum(lower - values, values - upper)
-        for index in np.flatnonzero(amount > self._tolerance * scale):
+        for index in np.flatnonzero(amount > TOLERANCE * scale):
             self.always(what, names[index], int(index), float(amount[index]))
 
     def verdict(self, value: float, gap: float) -> Verification:

@@ -57,7 +57,6 @@ def _at_price(
         answer = None if power is None else followers.game_answer(power, demand_mwh)
         if answer is None or not answer.invalid:
             return answer
-        refused = {bid.fleet for bid in answer.invalid}
-        raised = np.array([link.fleet in refused for link in followers.case.links])
+        raised = np.array([link.fleet in answer.invalid for link in followers.case.links])
         levels = np.minimum(levels + raised, bids.blocks)
     return None

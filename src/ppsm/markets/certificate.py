@@ -19,6 +19,7 @@ from ppsm.markets.gauc import GaucSolution
 
 # Relative to the amounts compared.
 TOLERANCE = 1e-6
+_INVALID_BID = "the last selected block does not cover the fuel"
 _MWH_PER_MMBTU = 0.29307107
 _TANGENTS = 8
 
@@ -38,23 +39,32 @@ class Fault:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What the checks found, and the values that they computed on their own (in $)."""
+    """What the checks found."""
 
     findings: tuple[Fault, ...]
-    electricity_usd: float
-    gas_usd: float
 
     @property
     def clean(self) -> bool:
         """Whether nothing was found."""
         return not self.findings
 
+    @property
+    def invalid_bids(self) -> tuple[str, ...]:
+        """Fleets that run although their bid does not cover their fuel at the answer's gas prices."""
+        return tuple(fault.name for fault in self.findings if fault.what == _INVALID_BID)
+
 
 def certify(solution: GaucSolution) -> Certificate:
     """Check commitment, EM, GM, validity and figures of an answer."""
-    levels = solution.levels
-    if solution.on is None or solution.output_mw is None or solution.burn_mwh is None or levels is None:
-        return Certificate((Fault("incomplete", "no answer to check", math.inf, ""),), math.nan, math.nan)
+    levels, prices = solution.levels, solution.gas_prices_usd_per_mwh
+    if (
+        solution.on is None
+        or solution.output_mw is None
+        or solution.burn_mwh is None
+        or levels is None
+        or prices is None
+    ):
+        return Certificate((Fault("incomplete", "no answer to check", math.inf, ""),))
     found: list[Fault] = []
     case, on, output = solution.case, solution.on, solution.output_mw
     _check_commitment(case, on, found)
@@ -73,7 +83,8 @@ def certify(solution: GaucSolution) -> Certificate:
     )
     _check_cost(case, on, solution, found)
     _check_burn(case, output, solution.burn_mwh, found)
-    gas = _check_gas(solution, on, levels, found)
+    _check_gas(solution, on, levels, found)
+    _check_bids(case, on, levels, prices, found)
     bound = solution.bound_usd
     if (
         bound is not None
@@ -81,7 +92,7 @@ def certify(solution: GaucSolution) -> Certificate:
         and bound > solution.objective_uc_usd * (1 + TOLERANCE)
     ):
         found.append(Fault("bound above the objective", "bound", bound - solution.objective_uc_usd, "$"))
-    return Certificate(tuple(found), best, gas)
+    return Certificate(tuple(found))
 
 
 def _compare(
@@ -248,7 +259,7 @@ def _check_burn(case: Case, output: FloatArray, burn: FloatArray, found: list[Fa
         _compare(found, "burn does not follow from the output", link.fleet, float(burn[number]), value, "MWh")
 
 
-def _check_gas(solution: GaucSolution, on: IntArray, levels: IntArray, found: list[Fault]) -> float:
+def _check_gas(solution: GaucSolution, on: IntArray, levels: IntArray, found: list[Fault]) -> None:
     """GM solved again, and once more with a virtual supply at every running plant's highest valid price."""
     case = solution.case
     rows, limits, equations, values, cost, bounds = _gas_program(solution)
@@ -270,7 +281,16 @@ def _check_gas(solution: GaucSolution, on: IntArray, levels: IntArray, found: li
     )
     if not free >= value - TOLERANCE * max(1.0, abs(value)):
         found.append(Fault("bids are invalid at every optimal gas price", "gas market", value - free, "$"))
-    return value
+
+
+def _check_bids(case: Case, on: IntArray, levels: IntArray, prices: FloatArray, found: list[Fault]) -> None:
+    """The answer's own gas prices against the bid of every running plant."""
+    paid = {row.junction: float(price) for row, price in zip(case.junctions, prices, strict=True)}
+    covered = _covered(case, on, levels)
+    for link in case.links:
+        excess = paid[link.junction] - covered.get(link.fleet, math.inf)
+        if excess > TOLERANCE * abs(paid[link.junction]):
+            found.append(Fault(_INVALID_BID, link.fleet, excess, "$/MWh of gas"))
 
 
 def _last_selected(case: Case, on: IntArray, levels: IntArray) -> dict[str, tuple[float, float]]:
@@ -286,14 +306,23 @@ def _last_selected(case: Case, on: IntArray, levels: IntArray) -> dict[str, tupl
     return selected
 
 
+def _covered(case: Case, on: IntArray, levels: IntArray) -> dict[str, float]:
+    """Highest gas price in $/MWh that the bid of each running plant covers, by fleet."""
+    selected = _last_selected(case, on, levels)
+    return {
+        link.fleet: selected[link.fleet][1] / (link.heat_rate_mmbtu_per_mwh * _MWH_PER_MMBTU)
+        for link in case.links
+        if link.fleet in selected
+    }
+
+
 def _caps(case: Case, on: IntArray, levels: IntArray) -> dict[str, float]:
     """Highest gas price in $/MWh that the running plants of a junction can be paid for."""
-    selected = _last_selected(case, on, levels)
+    covered = _covered(case, on, levels)
     caps: dict[str, float] = {}
     for link in case.links:
-        if link.fleet in selected:
-            cap = selected[link.fleet][1] / (link.heat_rate_mmbtu_per_mwh * _MWH_PER_MMBTU)
-            caps[link.junction] = min(cap, caps.get(link.junction, math.inf))
+        if link.fleet in covered:
+            caps[link.junction] = min(covered[link.fleet], caps.get(link.junction, math.inf))
     return caps
 
 

@@ -24,22 +24,13 @@ class PowerAnswer:
     levels: IntArray
 
 
-@dataclass(frozen=True)
-class InvalidBid:
-    """A running plant whose last selectable block does not cover its fuel."""
-
-    fleet: str
-    gas_price_usd_per_mwh: float
-    covered_usd_per_mwh: float
-
-
 @dataclass(frozen=True, eq=False)
 class GameAnswer:
-    """Both followers' answers to a commitment, and the bids that they make invalid."""
+    """Both followers' answers to a commitment; ``invalid``: fleets whose bid does not cover their fuel."""
 
     power: PowerAnswer
     gas: GasDay
-    invalid: tuple[InvalidBid, ...]
+    invalid: tuple[str, ...]
 
 
 class Followers:
@@ -77,8 +68,4 @@ class Followers:
             return None
         prices = day.prices_usd_per_mwh[self.gas.plants]
         above = np.flatnonzero(prices > caps * (1 + TOLERANCE))
-        invalid = tuple(
-            InvalidBid(self.case.links[plant].fleet, float(prices[plant]), float(caps[plant]))
-            for plant in above
-        )
-        return GameAnswer(power, day, invalid)
+        return GameAnswer(power, day, tuple(self.case.links[plant].fleet for plant in above))

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
 from ppsm.markets.enumeration import LARGEST_UNARY, enumerate_commitments, unary_size
-from ppsm.markets.evaluate import Followers, GameAnswer, InvalidBid, PowerAnswer
+from ppsm.markets.evaluate import Followers, GameAnswer, PowerAnswer
 from ppsm.markets.floor import PriceFloors
 from ppsm.markets.joint import join
 from ppsm.markets.memory import CommitmentMemory, RememberedCommitment
@@ -48,8 +48,8 @@ Progress = Callable[[str, float | None, float | None], None]
 class GaucSolution:
     """The outcome of a solve; figures in $ and MWh, None where there is no answer.
 
-    ``on`` counts running units (fleets x hours), ``levels`` are those of the plants (links); ``invalid_bids``
-    is empty for every answer that claims to be one. ``solved`` counts the unit commitments it took.
+    ``on`` counts running units (fleets x hours), ``levels`` are those of the plants (links); ``solved`` is
+    the number of unit commitments that it took.
     """
 
     case: Case
@@ -67,7 +67,6 @@ class GaucSolution:
     burn_mwh: FloatArray | None
     gas_columns: FloatArray | None
     levels: IntArray | None
-    invalid_bids: tuple[InvalidBid, ...]
     bound_from: str
     solved: int
     seconds: float
@@ -326,7 +325,6 @@ class _Search:
             burn_mwh=None if best is None else best.power.dispatch.burn_mwh,
             gas_columns=None if best is None else best.gas.columns,
             levels=None if best is None else best.power.levels,
-            invalid_bids=(),
             bound_from=self.bound_from,
             solved=self.solved,
             seconds=time.perf_counter() - self.started,

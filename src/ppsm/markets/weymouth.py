@@ -43,11 +43,6 @@ class WeymouthError:
         excess = np.maximum(self.flow_mwh - self.true_mwh, 0.0)
         return np.divide(excess, self.largest_mwh, out=np.zeros_like(excess), where=self.largest_mwh > 0)
 
-    @property
-    def throttled_mwh(self) -> FloatArray:
-        """Flow that the pressures of the solution would drive beyond what the pipe carries."""
-        return np.maximum(self.true_mwh - self.flow_mwh, 0.0)
-
 
 def weymouth_error(market: GasMarket, solution: ArrayLike) -> WeymouthError:
     """Compare a solution of the market's program with the true Weymouth equation at its pressures."""

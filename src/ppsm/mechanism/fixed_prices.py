@@ -13,9 +13,9 @@ through a noisy release, the demand d:
           +  largest price x |d - d~|_1  +  penalty x violation of the leader's rows
 
 The first two sums vanish exactly where the follower's answer y is optimal with these very prices. Predicted
-prices are off, so the least S is found first and the leader's cost second. The price rows alone would not do:
-where they contain no decision of the leader (a ceiling on the price, say) fixed prices make them constants,
-and the cheapest decision would ignore the market altogether.
+prices are off, so the least S is found first and the leader's cost second. The leader's rows alone, which are
+problem (4) of the paper, would not do: where they contain no decision of the leader (a ceiling on the price,
+say) fixed prices make them constants, and the cheapest decision would ignore the market altogether.
 """
 
 from dataclasses import dataclass

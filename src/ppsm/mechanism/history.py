@@ -5,7 +5,6 @@ on alpha; they are cleared once. What they released does: the same days serve ev
 size.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from ppsm.arrays import FloatArray, as_numbers
 from ppsm.errors import InputError
 from ppsm.mechanism.coordination import Coordination
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.publication import MarketFigures, Publication
+from ppsm.privacy.publication import MarketFigures
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive
@@ -43,11 +42,6 @@ class History:
         for each, figures in zip(self.released, self.figures, strict=True):
             if require_released(each, "history").labels != labels or figures.price_names != names:
                 raise InputError("the days of the history name different entries or prices: use one market.")
-
-    @classmethod
-    def of(cls, days: Sequence[tuple[Released, Publication]]) -> "History":
-        """A history from releases and the publications of the same days."""
-        return cls(tuple(released for released, _ in days), tuple(each.figures for _, each in days))
 
     @property
     def features(self) -> FloatArray:

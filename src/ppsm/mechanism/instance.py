@@ -29,7 +29,6 @@ from ppsm.mechanism.gauc import GaucCoordination
 from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, Laplace, PPSM_p, Release
 from ppsm.mechanism.owner_side import cost_errors, distances, prediction_errors
 from ppsm.mechanism.predictors import Predictor, PublicOutcome
-from ppsm.mechanism.prior import PublicPrior
 from ppsm.privacy.publication import simulated_publication
 from ppsm.privacy.sensitive import Sensitive
 
@@ -105,8 +104,6 @@ class Workspace:
         For clearing the original game, ``clear_seconds`` unless given: all errors are relative to it.
     fidelity_seconds
         For step 3b.
-    prior
-        Public knowledge about the entries, for all runs.
     demand
         The demand of instances without a gas stress.
     """
@@ -120,14 +117,12 @@ class Workspace:
         clear_seconds: float = 120.0,
         original_seconds: float | None = None,
         fidelity_seconds: float = 10.0,
-        prior: PublicPrior | None = None,
         demand: FloatArray | None = None,
     ) -> None:
         self.case, self.gap, self.clear_seconds = case, gap, clear_seconds
         self.solver = GasAwareCommitment(case, cache)
         self.original_seconds = clear_seconds if original_seconds is None else original_seconds
         self.limits = SearchLimits(seconds=fidelity_seconds)
-        self.prior = prior
         self._demand = demand
         self._games: dict[float, GaucCoordination] = {}
         self._originals: dict[tuple[float, float | None], Outcome] = {}
@@ -178,7 +173,7 @@ class Workspace:
         self._originals[power_stress, gas_stress] = outcome
 
     def predictor(self, instance: Instance) -> Predictor:
-        """The paper's setting: published value and prices, 10 % noise in step 2a."""
+        """The paper's setting: published value and prices, in step 2a each off by about 10 % of itself."""
         original = self.original(instance.power_stress, instance.gas_stress)
         game = self.game(instance.power_stress)
         figures = published(original, game.sensitive_follower, game.price_names)
@@ -190,7 +185,7 @@ class Workspace:
     def mechanism(self, instance: Instance) -> Laplace:
         """The mechanism that an instance names."""
         given: dict[str, Any] = {"alpha": instance.alpha, "epsilon": instance.epsilon}
-        banded = {**given, "eta_p": instance.eta_p, "prior": self.prior, "limits": self.limits}
+        banded = {**given, "eta_p": instance.eta_p, "limits": self.limits}
         if instance.mechanism == PPSM.name:
             return PPSM(**banded, eta_d=instance.eta_d)
         if instance.mechanism == PPSM_p.name:

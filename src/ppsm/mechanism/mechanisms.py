@@ -5,7 +5,7 @@ step  party    sees                           does
 ===== ======== ============================== ========================================================
 1     follower D, the secret                  D~ = D + Laplace(alpha / epsilon); the ledger is charged first
 2a    leader   D~, public                     M_L predicts prices
-2b    leader   public, predicted prices       decides with these prices fixed, sends the decision
+2b    leader   D~, public, predicted prices   decides with these prices fixed, sends the decision
 3a    follower D~, the decision, public       M_F predicts its value and prices
 3b    follower D~, the decision, predictions  fidelity problem -> D^, released
 ===== ======== ============================== ========================================================

@@ -20,7 +20,8 @@ from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 
-# The paper's noise on the prices that the leader works with.
+# Standard deviation of the noise on the leader's prices, as a share of each price; the paper (section 7) has
+# 10 % of the average price for all of them.
 PRICE_NOISE = 0.1
 
 
@@ -93,9 +94,9 @@ class PublicOutcome:
     publication
         What was published, by :func:`ppsm.privacy.publish_outcome`.
     seed
-        Of the Gaussian noise of 10 % on the prices of step 2a. It is no privacy noise: the prices are public.
+        Of the Gaussian noise on the prices of step 2a. It is no privacy noise: the prices are public.
     noise
-        Its relative size.
+        Its standard deviation relative to each price; the paper's is 10 % of the average price.
     """
 
     publication: Publication
@@ -104,7 +105,7 @@ class PublicOutcome:
     name: str = "public"
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
-        """The published prices, each off by about 10 %."""
+        """The published prices, each off by about 10 % of itself."""
         require_released(noisy, "demand of step 2a")
         prices = self._published(coordination)
         generator = np.random.default_rng(integer(self.seed, "seed"))

@@ -91,7 +91,7 @@ def predict_prices(
 
 
 def decide(protocol: Protocol, noisy: Released, coordination: Coordination, prices: FloatArray) -> Decision:
-    """Step 2b: the leader solves its problem with these prices fixed and sends its decision."""
+    """Step 2b: the leader's problem with these prices fixed, (4) of the paper; its decision is sent."""
     require_released(noisy, "demand of step 2b")
     return protocol.run(
         "2b",

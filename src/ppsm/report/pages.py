@@ -205,7 +205,7 @@ def _release_sentences(dossier: Dossier) -> list[str]:
         change = 100.0 * (evaluation["leader_cost"] - before) / max(abs(before), 1e-12)
         said += f"; the market published a cost of {before:,.0f} $, which is a difference of {change:+.4f} %"
     gap = evaluation["gap"]
-    tail = "" if gap is None else f" Both costs are known to a MIP gap of about {100 * gap:.4f} %."
+    tail = "" if gap is None else f" The cost with the release is known to a MIP gap of {100 * gap:.4f} %."
     return [f"{said}.{tail}", hidden]
 
 

@@ -1,1 +1,1 @@
-"""Thin, typed doors to the optimisers: HiGHS (default) and SCIP (extra)."""
+"""Thin, typed doors to the optimisers: HiGHS (LP, MILP), PIQP and Clarabel (QP), and SCIP (extra)."""

@@ -197,11 +197,6 @@ def _piqp(effort: _Effort) -> Any:
     return solver
 
 
-def solve_qp_with_piqp(program: QuadraticProgram) -> QpSolution:
-    """Solve one program with PIQP."""
-    return QpWorkspace().solve(program)
-
-
 def _read_piqp(solver: Any, program: QuadraticProgram) -> QpSolution:
     ended = solver.solve()
     result = solver.result

@@ -22,10 +22,9 @@ _UNSERVED_USD_PER_MWH = 10_000.0
 
 @dataclass(frozen=True)
 class Dispatch:
-    """Daily outcome: gas burn and energy per link, cost, and load that the network could not serve."""
+    """Daily outcome: gas burn per link, cost, and load that the network could not serve."""
 
     burn_mwh: FloatArray
-    gas_fired_mwh: FloatArray
     cost_usd: float
     unserved_mwh: float
 
@@ -49,9 +48,8 @@ def approximate_dispatch(case: Case, power_stress: float, gas_price_usd_per_mmbt
         fleet_mwh += np.bincount(owner, weights=output, minlength=len(fleet_mwh))
         total += hour_cost
         unserved += short
-    gas_fired = np.array([fleet_mwh[fleet_index[link.fleet]] for link in case.links])
-    burn = gas_fired * np.array([link.burn_mwh_per_mwh for link in case.links])
-    return Dispatch(burn, gas_fired, total, unserved)
+    burn = np.array([fleet_mwh[fleet_index[link.fleet]] * link.burn_mwh_per_mwh for link in case.links])
+    return Dispatch(burn, total, unserved)
 
 
 class _HourlyProblem:

@@ -50,11 +50,11 @@ NORTHEAST = Assumptions(
 )
 
 
-def northeast_case(published: Path, assumptions: Assumptions = NORTHEAST) -> Case:
+def northeast_case(published: Path) -> Case:
     """Build and check the case from the directory with the published files."""
     return build_case(
         read_matpower(published / POWER_FILE),
         read_matgas(published / GAS_FILE),
         read_links(published / LINK_FILE),
-        assumptions,
+        NORTHEAST,
     )
