@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ppsm.cases import load_case, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
-from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, Interrupts, app, interruptible
+from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, interruptible
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def gauc(
     from ppsm.figures.style import check_picture_path, save_figure
     from ppsm.markets.certificate import certify
     from ppsm.markets.gauc import GasAwareCommitment
+    from ppsm.mechanism.interrupts import watched
 
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
@@ -54,10 +55,10 @@ def gauc(
     vector = (
         loaded.demand_mwh(gas_stress) if demand is None else read_demand(demand, loaded, allow_negative=True)
     )
-    console, interrupts = Console(stderr=True), Interrupts()
+    console = Console(stderr=True)
     with console.status("building the markets") as spinner, interruptible():
         solver = GasAwareCommitment(loaded, cache)
-        with interrupts.noted():
+        with watched() as watch:
             solution = solver.solve(
                 power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
             )
@@ -68,7 +69,7 @@ def gauc(
     else:
         _print(record)
     if not solution.status.has_answer:
-        raise typer.Exit(EXIT_INTERRUPTED if interrupts.pressed else EXIT_NO_ANSWER)
+        raise typer.Exit(EXIT_INTERRUPTED if watch.pressed else EXIT_NO_ANSWER)
     if map_file is not None:
         save_figure(solution_map(solution, solver.followers.gas.market), map_file)
 
