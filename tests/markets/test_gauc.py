@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from ppsm.cases import load_case
 from ppsm.cli import app
-from ppsm.errors import InputError
 from ppsm.markets.certificate import certify
 from ppsm.markets.commitment import UnitCommitment
 from ppsm.markets.explain import explain_game, explain_gas
@@ -305,19 +304,12 @@ def test_the_command_names_the_bids_that_the_certificate_finds_invalid(
     assert record["certificate"]["clean"] is False
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--gas-stress", "9"], "the gas stress is 9; expected a number from 0 to 1"),
-        (["--gas-stress", "0", "--power-stress", "0.3"], "the power stress is 0.3; expected a number from 0"),
-        (["--gas-stress", "0.1", "--case", "northeast"], "the power stress is 0; expected a number from 0.3"),
-        ([], "neither of --gas-stress and --demand"),
-        (["--gas-stress", "0", "--demand", "x.csv"], "both of --gas-stress and --demand"),
-    ],
-)
-def test_the_command_refuses_stresses_without_calibration_and_two_demands(
-    options: list[str], message: str
-) -> None:
-    error = CliRunner().invoke(app, [*GAUC, *options]).exception
-    assert isinstance(error, InputError)
-    assert message in str(error)
+def test_the_command_says_what_may_not_be_expected_of_its_demand(tmp_path: Path) -> None:
+    demand = tmp_path / "demand.csv"
+    demand.write_text("node,demand_mwh\nhomes,500\n")
+    given = CliRunner().invoke(app, [*GAUC, "--gas-stress", "0.5", "--demand", str(demand)])
+    assert json.loads(given.stdout)["status"] == "optimal"
+    assert "so that --gas-stress is not used" in given.stderr
+    outside = CliRunner().invoke(app, [*GAUC, "--gas-stress", "9"])
+    assert "note: the gas stress is 9; expected a number from 0 to 1" in outside.stderr
+    assert not CliRunner().invoke(app, [*GAUC, "--gas-stress", "0"]).stderr

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from ppsm.cases import load_case
+from ppsm.cli import app
 from ppsm.markets.certificate import certify
 from ppsm.markets.commitment import UnitCommitment
 from ppsm.markets.gauc import GasAwareCommitment
@@ -54,6 +56,19 @@ def test_an_interrupted_unit_commitment_stops_the_search(monkeypatch: pytest.Mon
         core.solve(core.at(0.0), (), SolveLimits())
     answer = GasAwareCommitment(load_case("two_node")).solve(0.0, np.array([800.0]))
     assert answer.status is Status.NO_INCUMBENT
+
+
+def test_the_command_says_that_it_was_interrupted_before_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def press_after_the_first_bound(_: str, objective: float | None, bound: float | None) -> None:
+        if bound is not None:
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("ppsm.cli.gauc._progress", lambda _: press_after_the_first_bound)
+    done = CliRunner().invoke(app, ["gauc", "--case", "two_node", "--json"])
+    assert json.loads(done.stdout)["status"] == "no_incumbent"
+    assert done.exit_code == 130
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT cannot be sent to a process there")

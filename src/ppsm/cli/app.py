@@ -1,9 +1,8 @@
 """The Typer application that the command modules register on, and the exit codes they share."""
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -36,25 +35,6 @@ def _common(
     ] = False,
 ) -> None:
     """Privacy-preserving coordination of markets."""
-
-
-class Interrupts:
-    """Whether Ctrl-C was pressed, for commands whose solvers end in good order and return what they have."""
-
-    pressed = False
-
-    def _note(self, *_: object) -> NoReturn:
-        self.pressed = True
-        raise KeyboardInterrupt
-
-    @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Note Ctrl-C while this runs; it still raises ``KeyboardInterrupt`` where it finds the program."""
-        usual = signal.signal(signal.SIGINT, self._note)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, usual)
 
 
 @contextmanager

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.status import Status as Spinner
 from rich.table import Table
 
-from ppsm.cases import load_case
+from ppsm.arrays import FloatArray
+from ppsm.cases import Case, load_case, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
-from ppsm.cases.stress import check_stress
-from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, Interrupts, app, interruptible
-from ppsm.cli.demand import given_demand
+from ppsm.cases.stress import outside_calibration
+from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, interruptible
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ _UNITS = {
 
 @app.command()
 def gauc(
-    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.45 is +45 %.")],
+    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
+    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.45 is +45 %.")] = 0.0,
     gas_stress: Annotated[
-        float | None, typer.Option(help="Relative increase of the case's gas demands.")
+        float | None, typer.Option(help="Relative increase of all gas demands.", show_default="0")
     ] = None,
     demand: Annotated[Path | None, typer.Option(help="CSV file node,demand_mwh instead of a stress.")] = None,
-    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
     time_limit: Annotated[float, typer.Option(help="Seconds; the best answer so far is kept.")] = math.inf,
     gap: Annotated[float, typer.Option(help="Relative gap that counts as proven.")] = 5e-4,
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
@@ -58,18 +58,18 @@ def gauc(
     from ppsm.figures.style import check_picture_path, save_figure
     from ppsm.markets.certificate import certify
     from ppsm.markets.gauc import GasAwareCommitment
+    from ppsm.mechanism.interrupts import watched
 
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
     if map_file is not None:
         check_picture_path(map_file)
     loaded = load_case(case)
-    check_stress(loaded, power_stress, gas_stress)
-    vector = given_demand(loaded, demand, gas_stress, allow_negative=True)
-    console, interrupts = Console(stderr=True), Interrupts()
+    vector = _demand(loaded, power_stress, gas_stress, demand)
+    console = Console(stderr=True)
     with console.status("building the markets") as spinner, interruptible():
         solver = GasAwareCommitment(loaded, cache)
-        with interrupts.noted():
+        with watched() as watch:
             solution = solver.solve(
                 power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
             )
@@ -80,9 +80,21 @@ def gauc(
     else:
         _print(record)
     if not solution.status.has_answer:
-        raise typer.Exit(EXIT_INTERRUPTED if interrupts.pressed else EXIT_NO_ANSWER)
+        raise typer.Exit(EXIT_INTERRUPTED if watch.pressed else EXIT_NO_ANSWER)
     if map_file is not None:
         save_figure(solution_map(solution, solver.followers.gas.market), map_file)
+
+
+def _demand(case: Case, power_stress: float, gas_stress: float | None, file: Path | None) -> FloatArray:
+    """The demand to solve at; what a user may not expect of it is said on standard error."""
+    notes = outside_calibration(case, power_stress, None if file is not None else gas_stress or 0.0)
+    if file is not None and gas_stress is not None:
+        notes.append(f"the demand is that of '{file}', so that --gas-stress is not used.")
+    for note in notes:
+        sys.stderr.write(f"note: {note}\n")
+    return (
+        case.demand_mwh(gas_stress or 0.0) if file is None else read_demand(file, case, allow_negative=True)
+    )
 
 
 def _progress(spinner: Spinner) -> Any:

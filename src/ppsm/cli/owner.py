@@ -2,15 +2,22 @@
 
 from pathlib import Path
 
-from ppsm.cases import Case
-from ppsm.cli.demand import given_demand
+from ppsm.cases import Case, read_demand
 from ppsm.errors import InputError
 from ppsm.privacy import Sensitive
 
 
 def read_secret(case: Case, demand: Path | None, gas_stress: float | None, dataset: str) -> Sensitive:
     """The demand of a file or of the case at a gas stress; exactly one of them must be given."""
-    vector = given_demand(case, demand, gas_stress)
+    if demand is not None and gas_stress is None:
+        vector = read_demand(demand, case)
+    elif gas_stress is not None and demand is None:
+        vector = case.demand_mwh(gas_stress)
+    else:
+        given = "neither" if demand is None else "both"
+        raise InputError(
+            f"{given} of --gas-stress and --demand was given: say where the demand is from with one of them."
+        )
     return Sensitive(vector, dataset=dataset, unit="MWh", labels=case.delivery_ids)
 
 

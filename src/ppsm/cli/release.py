@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,11 +21,11 @@ from ppsm.cli.output import writable_directory
 from ppsm.cli.owner import owner_directory, read_secret
 from ppsm.cli.units import fraction
 from ppsm.errors import InputError
-from ppsm.privacy import Ledger, Sensitive
+from ppsm.privacy import Sensitive
 
 if TYPE_CHECKING:
     from ppsm.mechanism import GaucCoordination, Laplace, Outcome, Predictor, Release
-    from ppsm.mechanism.pending import Pending, PendingRelease
+    from ppsm.mechanism.private_release import PrivateRelease, Publish
 
 
 class MechanismName(StrEnum):
@@ -107,35 +106,49 @@ def release(
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.mechanism import GaucCoordination
     from ppsm.mechanism.files import write_release
-    from ppsm.mechanism.owner_acts import open_ledger
 
     chosen = _mechanism(loaded, mechanism, alpha, epsilon, widths, prior)
-    book = None if seed is not None else open_ledger(ledger, directory, name, chosen)
-    place = None if book is None else _pending(directory, secret, loaded, power_stress)
-    if book is not None and not (place is not None and place.exists):
-        chosen.noise.check_budget(secret, book)
+    private = None if seed is not None else _private(chosen, secret, loaded, power_stress, directory, ledger)
     console = Console(stderr=True)
-    with _interruptible(place), console.status("building the markets") as spinner:
+    with _interruptible(private), console.status("building the markets") as spinner:
         game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
-        kept = None if place is None or book is None else place.read(chosen, game, book)
-        run = _Run(game, chosen, secret, book, place, kept, seed, model)
-        spinner.update("predictions")
-        models = None if mechanism is MechanismName.LAPLACE else _PREDICTORS[predictor](run)
-        spinner.update("releasing")
-        released = _released(run, models)
-        write_release(directory, loaded, released.dossier)
-        if place is not None:
-            place.forget()
+
+        def predict(publish: "Publish") -> "Predictor | None":
+            spinner.update("predictions")
+            source = _Source(game, chosen, publish, model)
+            models = None if mechanism is MechanismName.LAPLACE else _PREDICTORS[predictor](source)
+            spinner.update("releasing")
+            return models
+
+        if private is not None:
+            released = private.make(game, predict)
+        else:
+            released = _simulated(chosen, secret, game, seed or 0, predict)
+            write_release(directory, loaded, released.dossier)
         spinner.update("clearing the markets with the release (it is written already)")
         outcome = game.clear(released.released.values)
         write_release(directory, loaded, released.dossier.with_evaluation(outcome))
     _report(directory, released, outcome, secret, as_json=as_json)
 
 
-def _pending(directory: Path, secret: Sensitive, case: Case, power_stress: float) -> "PendingRelease":
-    from ppsm.mechanism.pending import PendingRelease
+def _private(
+    mechanism: "Laplace",
+    secret: Sensitive,
+    case: Case,
+    power_stress: float,
+    directory: Path,
+    ledger: Path | None,
+) -> "PrivateRelease":
+    from ppsm.mechanism.private_release import PrivateRelease, cell_name
 
-    return PendingRelease(owner_directory(directory), secret, f"{case.name} {power_stress!r}")
+    return PrivateRelease.begin(
+        mechanism,
+        secret,
+        cell_name(case, power_stress),
+        directory=directory,
+        owner=owner_directory(directory),
+        ledger=ledger,
+    )
 
 
 def _refuse_to_learn_from_the_secret(case: Case, model: Path | None) -> None:
@@ -171,27 +184,23 @@ def _mechanism(
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _Source:
     """What the predictors are made from."""
 
     game: "GaucCoordination"
     mechanism: "Laplace"
-    secret: Sensitive
-    ledger: Ledger | None
-    place: "PendingRelease | None"
-    kept: "Pending | None"
-    seed: int | None
+    publish: "Publish"
     model: Path | None
 
 
 @contextmanager
-def _interruptible(place: "PendingRelease | None") -> Iterator[None]:
+def _interruptible(private: "PrivateRelease | None") -> Iterator[None]:
     """Say on Ctrl-C how to go on, if noise was drawn and charged for."""
     with interruptible():
         try:
             yield
         except KeyboardInterrupt:
-            if place is not None and place.exists:
+            if private is not None and private.place.exists:
                 typer.echo(
                     "The ledger is charged and the noisy vector is kept: run the same command again to go on "
                     "without a new charge.",
@@ -200,66 +209,59 @@ def _interruptible(place: "PendingRelease | None") -> Iterator[None]:
             raise
 
 
-def _released(run: _Run, predictor: "Predictor | None") -> "Release":
-    """All five steps, or those after the first where an earlier call has paid for it."""
-    from ppsm.mechanism.owner_acts import PURPOSE
-
-    if run.kept is not None:
-        return run.mechanism.process(run.kept.noisy, run.game, predictor)
-    if run.ledger is None or run.place is None:
-        return run.mechanism.simulate(run.secret, run.game, predictor, seed=run.seed or 0, purpose=PURPOSE)
-    publication = None if predictor is None else predictor.publication
-    keep = partial(run.place.keep, publication=publication)
-    return run.mechanism.release(
-        run.secret, run.game, predictor, ledger=run.ledger, purpose=PURPOSE, keep=keep
-    )
-
-
-def _published(run: _Run) -> "Predictor":
-    """The paper's setting; on the owner's side the market is cleared with solvers of its own."""
+def _simulated(
+    mechanism: "Laplace",
+    secret: Sensitive,
+    game: "GaucCoordination",
+    seed: int,
+    predict: Callable[["Publish"], "Predictor | None"],
+) -> "Release":
+    """All five steps with seeded noise; it can be subtracted, so the markets may share their solvers."""
     from ppsm.mechanism import PublicOutcome
-    from ppsm.mechanism.owner_acts import predictor_from, published_predictor
+    from ppsm.mechanism.owner_acts import PURPOSE
     from ppsm.privacy import for_owner_only, simulated_publication
 
-    if run.kept is not None and run.kept.publication is not None:
-        return predictor_from(run.kept.publication)
-    if run.ledger is None:
-        # A simulation: its noise can be subtracted anyway, so the markets may share their solvers.
-        figures = for_owner_only(run.secret, run.game.figures).reveal()
-        simulated = simulated_publication(figures, dataset=run.secret.dataset)
-        return PublicOutcome(simulated, seed=run.seed or 0)
-    return published_predictor(run.game, run.secret, run.ledger)
+    def publish() -> PublicOutcome:
+        figures = for_owner_only(secret, game.figures).reveal()
+        return PublicOutcome(simulated_publication(figures, dataset=secret.dataset), seed=seed)
+
+    return mechanism.simulate(secret, game, predict(publish), seed=seed, purpose=PURPOSE)
 
 
-def _learned(run: _Run) -> "Predictor":
+def _published(source: _Source) -> "Predictor":
+    """The paper's setting."""
+    return source.publish()
+
+
+def _learned(source: _Source) -> "Predictor":
     from ppsm.mechanism import Learned
     from ppsm.mechanism.gauc import case_days
 
-    noise = {"alpha": run.mechanism.alpha, "epsilon": run.mechanism.epsilon}
+    noise = {"alpha": source.mechanism.alpha, "epsilon": source.mechanism.epsilon}
     purpose: dict[str, str | float] = {
-        "case": run.game.case.name,
-        "power stress": run.game.power_stress,
+        "case": source.game.case.name,
+        "power stress": source.game.power_stress,
         **noise,
     }
-    if run.model is not None and run.model.exists():
-        known = Learned.load(run.model)
+    if source.model is not None and source.model.exists():
+        known = Learned.load(source.model)
         known.insist_on(purpose)
         return known
-    days = case_days(run.game.case, run.game.power_stress)
+    days = case_days(source.game.case, source.game.power_stress)
     learned = replace(Learned.train(days.released(**noise)), trained_for=purpose)
-    if run.model is not None:
-        learned.save(run.model)
+    if source.model is not None:
+        learned.save(source.model)
     return learned
 
 
-def _model_based(run: _Run) -> "Predictor":
+def _model_based(source: _Source) -> "Predictor":
     from ppsm.mechanism import ModelBased
 
-    del run
+    del source
     return ModelBased()
 
 
-_PREDICTORS: dict[PredictorName, Callable[[_Run], "Predictor"]] = {
+_PREDICTORS: dict[PredictorName, Callable[[_Source], "Predictor"]] = {
     PredictorName.PUBLIC: _published,
     PredictorName.LEARNED: _learned,
     PredictorName.MODEL: _model_based,

@@ -1,7 +1,8 @@
-"""Ctrl-C in a row of runs. The solvers keep their incumbent on Ctrl-C and return, so a loop would go on.
+"""Ctrl-C around solvers, which keep their incumbent on it and return as if nothing had happened.
 
-Worse, it would keep a record of a search that was cut short. :func:`watched` remembers that the key was
-pressed; :meth:`Watch.check` after each run raises what the solvers swallowed.
+A loop would go on, and keep a record of a search that was cut short; a command would say that there is no
+answer. :func:`watched` remembers that the key was pressed; :meth:`Watch.check` raises what the solvers
+swallowed.
 """
 
 import signal

@@ -9,24 +9,17 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
-from ppsm.mechanism import PPSM, Dossier, GaucCoordination
+from ppsm.mechanism import PPSM, Dossier, GaucCoordination, PublicOutcome
 from ppsm.mechanism.files import DOSSIER, write_release
 from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instance
 from ppsm.mechanism.interrupts import Watch, watched
-from ppsm.mechanism.owner_acts import (
-    PURPOSE,
-    fingerprint,
-    open_ledger,
-    predictor_from,
-    published_predictor,
-    write_for_owner,
-)
-from ppsm.mechanism.pending import PendingRelease
+from ppsm.mechanism.owner_acts import fingerprint, write_for_owner
+from ppsm.mechanism.private_release import PrivateRelease, Publish, cell_name
 from ppsm.mechanism.tradeoff import RECORDS, grid, read_records, run_grid
 from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
 from ppsm.report.conclusion import LEARNED
@@ -123,10 +116,9 @@ def measure(job: Job, advance: Callable[[Record], None]) -> OwnerOnly[Comparison
     """
     if not job.records.exists():
         os.close(os.open(job.records, os.O_CREAT | os.O_WRONLY, 0o644 if job.public else 0o600))
-    return for_owner_only(
-        job.secret,
-        lambda truth: _measured(job, job.workspace if job.public else job.owners_workspace(truth), advance),
-    )
+    if job.public:
+        return OwnerOnly(_measured(job, job.workspace, advance))
+    return for_owner_only(job.secret, lambda truth: _measured(job, job.owners_workspace(truth), advance))
 
 
 def _measured(job: Job, workspace: Workspace, advance: Callable[[Record], None]) -> Comparison:
@@ -188,27 +180,15 @@ def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], No
 def _private_release(
     job: Job, game: GaucCoordination, watch: Watch, describe: Callable[[str], None]
 ) -> Dossier:
-    ledger = open_ledger(None, job.directory, job.secret.dataset, job.mechanism)
-    place = PendingRelease(job.owner, job.secret, f"{job.setting.case.name} {job.setting.power_stress!r}")
-    kept = place.read(job.mechanism, game, ledger)
-    if kept is None:
-        job.mechanism.noise.check_budget(job.secret, ledger)
-    if kept is None or kept.publication is None:
-        predictor = published_predictor(game, job.secret, ledger)
-    else:
-        predictor = predictor_from(kept.publication)
-    watch.check()
-    describe("the private release")
-    if kept is not None:
-        release = job.mechanism.process(kept.noisy, game, predictor)
-    else:
-        keep = partial(place.keep, publication=predictor.publication)
-        release = job.mechanism.release(
-            job.secret, game, predictor, ledger=ledger, purpose=PURPOSE, keep=keep
-        )
-    write_release(job.directory, job.setting.case, release.dossier)
-    place.forget()
-    return release.dossier
+    def predict(publish: Publish) -> PublicOutcome:
+        predictor = publish()
+        watch.check()
+        describe("the private release")
+        return predictor
+
+    cell = cell_name(job.setting.case, job.setting.power_stress)
+    release = PrivateRelease.begin(job.mechanism, job.secret, cell, directory=job.directory, owner=job.owner)
+    return release.make(game, predict).dossier
 
 
 def kept_release(job: Job) -> Dossier | None:
@@ -246,7 +226,8 @@ def kept_release(job: Job) -> Dossier | None:
 def _refuse_another_demand(job: Job) -> None:
     """A directory is for one demand; its fingerprint stays with the owner."""
     setting, marker = job.setting, job.owner / _MARKER
-    mine = f"{setting.case.name} {setting.power_stress!r} {fingerprint(job.secret)[:_FINGERPRINT_DIGITS]}\n"
+    cell = cell_name(setting.case, setting.power_stress)
+    mine = f"{cell} {fingerprint(job.secret)[:_FINGERPRINT_DIGITS]}\n"
     if not marker.exists():
         write_for_owner(marker, mine)
     elif marker.read_text(encoding="utf-8") != mine:
