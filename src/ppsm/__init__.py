@@ -1,7 +1,7 @@
 """ppsm: privacy-preserving coordination of markets.
 
-A leader and a follower act in turn; the follower's data are secret and its prices feed back. The names here are
-those for games, noise, budgets and cases::
+A leader and a follower act in turn; the follower's data are secret and its prices feed back. The names here
+are those for games, noise, budgets and cases::
 
     Follower, FollowerOutcome                   an LP whose right-hand side moves with a parameter
     StackelbergGame, GameSolution               a leader who anticipates it, written with linopy
