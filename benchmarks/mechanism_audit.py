@@ -32,7 +32,7 @@ def main() -> None:
         ledger = Ledger.create(Path(directory) / "ledger.db")
         ledger.grant(DATASET, epsilon=1e7, alpha=arguments.alpha, unit=UNIT)
         data = Sensitive(orders, dataset=DATASET, unit=UNIT, labels=coordination.entry_names)
-        publication = publish_outcome(data, coordination.figures, ledger=ledger, purpose="audit")
+        publication = publish_outcome(data, coordination, ledger=ledger, purpose="audit")
         predictor = PublicOutcome(publication, seed=1)
         for mechanism in (
             Laplace(alpha=arguments.alpha),

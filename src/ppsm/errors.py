@@ -65,7 +65,7 @@ class PrivacyError(PpsmError):
 
 
 class SecretExposureError(PrivacyError, TypeError):
-    """Something tried to look at a secret outside the mechanisms of :mod:`ppsm.privacy`."""
+    """Something tried to look at a secret outside the doors of :mod:`ppsm.privacy`."""
 
 
 class BudgetExceededError(PrivacyError):

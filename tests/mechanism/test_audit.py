@@ -53,7 +53,7 @@ def rich_ledger(tmp_path: Path) -> Ledger:
 @pytest.fixture
 def honest(towns: GameCoordination, rich_ledger: Ledger) -> PublicOutcome:
     data = Sensitive(TRUTH, dataset=DATASET, unit="MWh", labels=towns.entry_names)
-    publication = publish_outcome(data, towns.separate().figures, ledger=rich_ledger, purpose="audit")
+    publication = publish_outcome(data, towns, ledger=rich_ledger, purpose="audit")
     return PublicOutcome(publication, seed=1)
 
 

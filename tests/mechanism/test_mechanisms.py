@@ -37,9 +37,7 @@ ALL = [Laplace(alpha=5.0), PPSM_p(alpha=5.0), PPSM(alpha=5.0)]
 
 
 def published(secret: Sensitive, towns: GameCoordination, ledger: Ledger) -> PublicOutcome:
-    publication = publish_outcome(
-        secret, towns.separate().figures, ledger=ledger, purpose="market report of the day"
-    )
+    publication = publish_outcome(secret, towns, ledger=ledger, purpose="market report of the day")
     return PublicOutcome(publication, seed=1)
 
 

@@ -2,6 +2,8 @@
 
 import json
 import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from .conftest import DATASET, TRUTH
 def test_a_publication_is_noted_and_costs_nothing(
     secret: Sensitive, towns: GameCoordination, ledger: Ledger
 ) -> None:
-    publication = publish_outcome(secret, towns.separate().figures, ledger=ledger, purpose="market report")
+    publication = publish_outcome(secret, towns, ledger=ledger, purpose="market report")
     assert publication.recorded
     entry = ledger.entries()[-1]
     assert (entry.kind, entry.hash, entry.dataset) == ("publication", publication.entry_hash, DATASET)
@@ -30,29 +32,59 @@ def test_a_publication_is_noted_and_costs_nothing(
     assert again.to_dict() == publication.to_dict()
 
 
+@dataclass
+class Market:
+    """Clears as it is told, and remembers what it has seen in a way that a traceback would show."""
+
+    clear: Callable[[FloatArray], MarketFigures]
+    seen: list[float] = field(default_factory=list)
+
+    def figures(self, demand: FloatArray) -> MarketFigures:
+        self.seen += demand.tolist()
+        return self.clear(demand)
+
+    def separate(self) -> "Market":
+        return Market(self.clear)
+
+
+def two_prices(demand: FloatArray) -> MarketFigures:
+    return MarketFigures(float(demand.sum()), np.ones(2), ("west", "east"), 15.0)
+
+
+def test_the_coordination_that_is_passed_never_sees_the_data(secret: Sensitive, ledger: Ledger) -> None:
+    market = Market(two_prices)
+    publication = publish_outcome(secret, market, ledger=ledger, purpose="market report")
+    assert publication.figures.value == pytest.approx(sum(TRUTH))
+    assert market.seen == []
+
+
 def test_a_failing_market_does_not_quote_the_data(secret: Sensitive, ledger: Ledger) -> None:
     def clear(values: FloatArray) -> MarketFigures:
         raise InputError(f"the demand is {values[0]}, which is too much.")
 
     with pytest.raises(PrivacyError, match="could not be cleared") as caught:
-        publish_outcome(secret, clear, ledger=ledger, purpose="market report")
-    shown = "".join(traceback.format_exception(caught.value))
-    assert "50.123457" not in shown
+        publish_outcome(secret, Market(clear), ledger=ledger, purpose="market report")
+    trace = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert "50.123457" not in "".join(trace.format())
     assert not any(entry.kind == "publication" for entry in ledger.entries())
 
 
-def test_only_figures_can_be_published(secret: Sensitive, ledger: Ledger) -> None:
-    with pytest.raises(PrivacyError, match="expected MarketFigures"):
-        publish_outcome(secret, lambda values: values, ledger=ledger, purpose="x")  # type: ignore[arg-type, return-value]
+def test_only_figures_can_be_published(secret: Sensitive, towns: GameCoordination, ledger: Ledger) -> None:
+    with pytest.raises(PrivacyError, match="returned ndarray, expected MarketFigures") as caught:
+        publish_outcome(secret, Market(lambda values: values), ledger=ledger, purpose="x")  # type: ignore[arg-type, return-value]
+    trace = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert "50.123457" not in "".join(trace.format())
+    with pytest.raises(InputError, match="pass the coordination itself"):
+        publish_outcome(secret, towns.figures, ledger=ledger, purpose="x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected Ledger"):
-        publish_outcome(secret, lambda values: None, ledger=None, purpose="x")  # type: ignore[arg-type, return-value]
+        publish_outcome(secret, towns, ledger=None, purpose="x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected Sensitive"):
-        publish_outcome(np.ones(2), lambda values: None, ledger=ledger, purpose="x")  # type: ignore[arg-type, return-value]
+        publish_outcome(np.ones(2), towns, ledger=ledger, purpose="x")  # type: ignore[arg-type]
 
 
 def test_data_without_a_budget_are_not_published(towns: GameCoordination, ledger: Ledger) -> None:
     stranger = Sensitive(TRUTH, dataset="nobody", unit="MWh", labels=("west", "east"))
     with pytest.raises(InputError, match="knows no data set"):
-        publish_outcome(stranger, towns.figures, ledger=ledger, purpose="x")
+        publish_outcome(stranger, towns, ledger=ledger, purpose="x")
     with pytest.raises(BudgetExceededError):
         ledger.note_publication("nobody", {})

@@ -29,8 +29,15 @@ from rich.traceback import Traceback
 from tests.privacy.conftest import DATASET, VALUES, make_secret
 
 import ppsm
-from ppsm.errors import InputError, PrivacyError, SecretExposureError
-from ppsm.privacy import LaplaceMechanism, Ledger, Released, Sensitive, require_released
+from ppsm.errors import InputError, PrivacyError, SecretExposureError, SolverError
+from ppsm.privacy import (
+    LaplaceMechanism,
+    Ledger,
+    Released,
+    Sensitive,
+    for_owner_only,
+    require_released,
+)
 from ppsm.privacy.noise import ExactLaplace
 from ppsm.privacy.sensitive import apply_sealed
 
@@ -329,6 +336,28 @@ def test_own_errors_keep_their_type_and_lose_their_frames(secret: Sensitive) -> 
 
     with pytest.raises(InputError, match="3 entries are too many") as caught:
         apply_sealed(secret, fail)
+    assert not shows_a_value(reports_of(caught.value))
+
+
+def test_the_owners_door_hides_what_comes_out(secret: Sensitive) -> None:
+    mine = for_owner_only(secret, lambda values: values)
+    assert mine.reveal() == pytest.approx(VALUES)
+    assert not shows_a_value(f"{mine} {mine!r} {[mine]}")
+    for way in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(SecretExposureError, match="an OwnerOnly, whose figures are for the owner"):
+            way(mine)
+
+
+@pytest.mark.parametrize("failure", [InputError, SolverError, PrivacyError, RuntimeError])
+def test_a_message_that_quotes_the_data_does_not_come_through_the_owners_door(
+    failure: type[Exception], secret: Sensitive
+) -> None:
+    def fail(values: Any) -> None:
+        kept = values.copy()
+        raise failure(f"the demand is {kept[0]}, which is too much.")
+
+    with pytest.raises(PrivacyError, match="withheld") as caught:
+        for_owner_only(secret, fail)
     assert not shows_a_value(reports_of(caught.value))
 
 

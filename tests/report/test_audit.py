@@ -40,7 +40,7 @@ def page_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[FloatA
         return Sensitive(values, dataset="demand", unit="MWh", labels=game.entry_names)
 
     truth = sensitive(np.array(TRUTH))
-    publication = publish_outcome(truth, game.separate().figures, ledger=ledger, purpose="audit")
+    publication = publish_outcome(truth, game, ledger=ledger, purpose="audit")
     outcome = game.clear(np.array(TRUTH))
     setting = Setting(case=case, power_stress=0.0, gas_stress=None, eta_p=0.001, eta_d=0.001)
 

@@ -111,7 +111,7 @@ class Laplace:
         if publication is not None and not publication.recorded:
             raise PrivacyError(
                 "The predictor rests on figures whose publication no ledger has noted, expected a recorded "
-                "one for a private release: publish them with publish_outcome(secret, ..., ledger=...)."
+                "one for a private release: publish them with publish_outcome(secret, game, ledger=...)."
             )
         noisy = self.noise.release(secret, ledger=ledger, purpose=purpose)
         if keep is not None:

@@ -29,8 +29,7 @@ def open_ledger(path: Path | None, directory: Path, dataset: str, mechanism: Lap
 
 def published_predictor(game: GaucCoordination, secret: Sensitive, ledger: Ledger) -> PublicOutcome:
     """The paper's setting: the market publishes its figures, cleared by solvers of its own, on record."""
-    clear = game.separate().figures
-    return predictor_from(publish_outcome(secret, clear, ledger=ledger, purpose="market report of the day"))
+    return predictor_from(publish_outcome(secret, game, ledger=ledger, purpose="market report of the day"))
 
 
 def predictor_from(publication: Publication) -> PublicOutcome:

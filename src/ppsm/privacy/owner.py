@@ -1,16 +1,19 @@
-"""For the owner's eyes only: figures that compare a release with the secret.
+"""The owner's own door into a secret: what is computed behind it is for the owner's eyes only.
 
-The owner may measure how far a release is from the truth. Such figures say something about the noise and so
-about the secret; they come in a type of their own that no dossier, message or report for others takes.
+The owner may compute anything from the data, which are the owner's after all; say, how far a release is from
+the truth. There is no noise on it and no budget for it. It comes in a type of its own, which neither prints
+nor pickles and which no dossier, message or report for others takes, so that it leaves by an explicit act
+and not by accident.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from ppsm.arrays import FloatArray
-from ppsm.privacy.sensitive import Sensitive, _refusal, apply_sealed, refusal_of
+from ppsm.privacy.sensitive import Sensitive, apply_sealed_silently, refusal_of, refusing
 
 T = TypeVar("T")
+_MINE = "an OwnerOnly, whose figures are for the owner of the data: reveal() them where nobody else can read."
 
 
 @final
@@ -30,15 +33,32 @@ class OwnerOnly(Generic[T]):
         return "<OwnerOnly: figures hidden>"
 
     if not TYPE_CHECKING:
-        __reduce__ = _refusal("pickle")
-        __reduce_ex__ = _refusal("pickle")
-        __copy__ = _refusal("copy")
-        __deepcopy__ = _refusal("copy")
+        __reduce__ = refusing("pickle", _MINE)
+        __reduce_ex__ = refusing("pickle", _MINE)
+        __copy__ = refusing("copy", _MINE)
+        __deepcopy__ = refusing("copy", _MINE)
 
 
 def for_owner_only(secret: Sensitive, measure: Callable[[FloatArray], T]) -> OwnerOnly[T]:
-    """Compute something from the secret that stays with its owner."""
+    """Compute something from the secret that stays with its owner.
+
+    Parameters
+    ----------
+    secret
+        The data. They are handed to ``measure`` and to nothing else.
+    measure
+        Computes what the owner wants to know. Whatever it returns is wrapped, the data themselves if it
+        returns them; what it writes elsewhere is its own affair. When it fails, neither its message nor its
+        frames come through.
+    """
     if refusal := refusal_of(secret):
         del secret
         raise refusal
-    return OwnerOnly(apply_sealed(secret, measure))
+    return OwnerOnly(
+        apply_sealed_silently(
+            secret,
+            measure,
+            "What the owner wanted to know could not be computed from the true data (the reason is withheld, "
+            "it may quote them): try the same with public test data to see it.",
+        )
+    )

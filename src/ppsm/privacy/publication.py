@@ -7,17 +7,17 @@ release that used them says so.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
-from ppsm.errors import FileFormatError, InputError, PpsmError, PrivacyError
+from ppsm.errors import FileFormatError, InputError, PrivacyError
 from ppsm.privacy.ledger import Ledger, now
 from ppsm.privacy.record import dataset_id, one_line, utc_text
-from ppsm.privacy.sensitive import Sensitive, apply_sealed, refusal_of
+from ppsm.privacy.sensitive import Sensitive, apply_sealed_silently, refusal_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,22 +110,29 @@ class Publication:
             ) from None
 
 
+@runtime_checkable
+class PublishingMarket(Protocol):
+    """A market that publishes figures: what is asked of a coordination (:mod:`ppsm.mechanism`) here."""
+
+    def figures(self, demand: FloatArray) -> MarketFigures:
+        """Clear the market and return what it publishes."""
+
+    def separate(self) -> "PublishingMarket":
+        """The same market with solvers of its own: what it sees leaves no trace in this one."""
+
+
 def publish_outcome(
-    secret: Sensitive,
-    clear: Callable[[FloatArray], MarketFigures],
-    *,
-    ledger: Ledger,
-    purpose: str,
+    secret: Sensitive, market: PublishingMarket, *, ledger: Ledger, purpose: str
 ) -> Publication:
     """Clear the market with the true data and publish its figures: an act of the owner, noted in the ledger.
 
     Parameters
     ----------
     secret
-        The data. They are handed to ``clear`` and to nothing else.
-    clear
-        Clears the market and returns the figures to publish. It must keep nothing of what it sees, so give it
-        solvers of its own: ``coordination.separate().figures``.
+        The data. They are handed to ``market.separate().figures`` and to nothing else.
+    market
+        The coordination on which the mechanism runs. It keeps nothing of the data: the market is cleared with
+        solvers of its own, which are dropped afterwards.
     ledger
         Where the publication is noted, before it is returned.
     purpose
@@ -139,8 +146,13 @@ def publish_outcome(
         raise InputError(
             f"The ledger is of type {type(ledger).__name__}, expected Ledger: open one with Ledger(path)."
         )
+    if not isinstance(market, PublishingMarket):
+        raise InputError(
+            f"The market is of type {type(market).__name__}, expected one with figures and separate: pass "
+            "the coordination itself, such as GameCoordination(game, unit=...)."
+        )
     ledger.balance(secret.dataset)
-    figures = apply_sealed(secret, _withholding(clear))
+    figures = _cleared(secret, market)
     content = {"purpose": purpose, "figures": figures.to_dict()}
     entry = ledger.note_publication(secret.dataset, content)
     return Publication(
@@ -152,6 +164,23 @@ def publish_outcome(
     )
 
 
+def _cleared(secret: Sensitive, market: PublishingMarket) -> MarketFigures:
+    figures: object = apply_sealed_silently(
+        secret,
+        # Made in here, the solvers that see the data are gone afterwards, from tracebacks too.
+        lambda values: market.separate().figures(values),
+        "The market could not be cleared with the true data (its reason is withheld, it may quote them): "
+        "nothing was published, so clear it on the owner's side first.",
+    )
+    if not isinstance(figures, MarketFigures):
+        kind = type(figures).__name__
+        del figures  # they may be the true data, and tracebacks show locals
+        raise PrivacyError(
+            f"The market returned {kind}, expected MarketFigures: nothing was published; mend its figures."
+        )
+    return figures
+
+
 def simulated_publication(figures: MarketFigures, *, dataset: str) -> Publication:
     """Figures of test data that are public from the start, for experiments; no private release takes it."""
     return Publication(
@@ -161,27 +190,6 @@ def simulated_publication(figures: MarketFigures, *, dataset: str) -> Publicatio
         time=utc_text(now()),
         entry_hash=None,
     )
-
-
-def _withholding(clear: Callable[[FloatArray], MarketFigures]) -> Callable[[FloatArray], MarketFigures]:
-    """The same, but a market that fails on the true data does not say what it found in them."""
-
-    def cleared(values: FloatArray) -> MarketFigures:
-        try:
-            figures = clear(values)
-        except PpsmError:
-            raise PrivacyError(
-                "The market could not be cleared with the true data (its reason is withheld, it may quote "
-                "them): nothing was published, so clear it on the owner's side first."
-            ) from None
-        if not isinstance(figures, MarketFigures):
-            raise PrivacyError(
-                f"What clears the market returned {type(figures).__name__}, expected MarketFigures: nothing "
-                "was published; pass coordination.separate().figures."
-            )
-        return figures
-
-    return cleared
 
 
 def _vector(values: ArrayLike) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The secret's type: data that only the mechanisms of :mod:`ppsm.privacy` can read.
+"""The secret's type: data that only the doors of :mod:`ppsm.privacy` open, for a mechanism or for the owner.
 
 A :class:`Sensitive` shows its dimension, labels, unit and data set, and refuses everything that would
 show its values. This stops accidents: a log line, a traceback with local variables, a pickled task. It does
@@ -18,17 +18,18 @@ from ppsm.privacy.record import dataset_id, one_line
 T = TypeVar("T")
 _KEY: Final = object()
 Vault = Callable[[object], FloatArray | None]
+_HIDDEN: Final = (
+    "a Sensitive, whose values only a mechanism or its owner may read: release it first, for example with "
+    "LaplaceMechanism(alpha=..., epsilon=...).release(...)."
+)
 
 
-def _refusal(action: str) -> Callable[..., NoReturn]:
+def refusing(action: str, of: str = _HIDDEN) -> Callable[..., NoReturn]:
     """Return a method that refuses ``action``."""
 
     def refuse(self: object, *arguments: object, **options: object) -> NoReturn:  # noqa: ARG001
         del arguments, options  # a guess at the secret may be among them, and tracebacks show locals
-        raise SecretExposureError(
-            f"Tried to {action} a Sensitive, whose values only a mechanism of ppsm.privacy may read: "
-            "release it first, for example with LaplaceMechanism(alpha=..., epsilon=...).release(...)."
-        )
+        raise SecretExposureError(f"Tried to {action} {of}")
 
     return refuse
 
@@ -76,7 +77,7 @@ class Sensitive:
         check = _check_later(values, labels, unit, dataset, nonnegative)
         del values, labels, unit, dataset
         if hasattr(self, "_vault"):
-            _refusal("change")(self)
+            refusing("change")(self)
         store = object.__setattr__
         for name, part in zip(("_vault", "_labels", "_unit", "_dataset"), run_sealed(check), strict=True):
             store(self, name, part)
@@ -109,7 +110,7 @@ class Sensitive:
 
     def __format__(self, format_spec: str) -> str:
         if format_spec:
-            _refusal("format")(self)
+            refusing("format")(self)
         return repr(self)
 
     def __init_subclass__(cls) -> NoReturn:
@@ -127,49 +128,65 @@ class Sensitive:
 
     # Refused at run time and unknown to type checkers, so that ``secret[0]`` fails before it runs.
     if not TYPE_CHECKING:
-        __setattr__ = _refusal("change")
-        __delattr__ = _refusal("change")
-        __eq__ = _refusal("compare")
-        __ne__ = _refusal("compare")
-        __lt__ = _refusal("compare")
-        __le__ = _refusal("compare")
-        __gt__ = _refusal("compare")
-        __ge__ = _refusal("compare")
-        __hash__ = _refusal("hash")
-        __bool__ = _refusal("take the truth value of")
-        __float__ = _refusal("convert")
-        __int__ = _refusal("convert")
-        __complex__ = _refusal("convert")
-        __index__ = _refusal("convert")
-        __bytes__ = _refusal("convert")
-        __round__ = _refusal("convert")
-        __iter__ = _refusal("iterate over")
-        __reversed__ = _refusal("iterate over")
-        __contains__ = _refusal("search")
-        __getitem__ = _refusal("index")
-        __array__ = _refusal("make an array of")
-        __array_ufunc__ = _refusal("compute with")
-        __array_function__ = _refusal("compute with")
-        __add__ = __radd__ = _refusal("compute with")
-        __sub__ = __rsub__ = _refusal("compute with")
-        __mul__ = __rmul__ = _refusal("compute with")
-        __matmul__ = __rmatmul__ = _refusal("compute with")
-        __truediv__ = __rtruediv__ = _refusal("compute with")
-        __neg__ = __abs__ = _refusal("compute with")
-        __copy__ = _refusal("copy")
-        __deepcopy__ = _refusal("copy")
-        __reduce__ = _refusal("pickle")
-        __reduce_ex__ = _refusal("pickle")
-        __getstate__ = _refusal("pickle")
+        __setattr__ = refusing("change")
+        __delattr__ = refusing("change")
+        __eq__ = refusing("compare")
+        __ne__ = refusing("compare")
+        __lt__ = refusing("compare")
+        __le__ = refusing("compare")
+        __gt__ = refusing("compare")
+        __ge__ = refusing("compare")
+        __hash__ = refusing("hash")
+        __bool__ = refusing("take the truth value of")
+        __float__ = refusing("convert")
+        __int__ = refusing("convert")
+        __complex__ = refusing("convert")
+        __index__ = refusing("convert")
+        __bytes__ = refusing("convert")
+        __round__ = refusing("convert")
+        __iter__ = refusing("iterate over")
+        __reversed__ = refusing("iterate over")
+        __contains__ = refusing("search")
+        __getitem__ = refusing("index")
+        __array__ = refusing("make an array of")
+        __array_ufunc__ = refusing("compute with")
+        __array_function__ = refusing("compute with")
+        __add__ = __radd__ = refusing("compute with")
+        __sub__ = __rsub__ = refusing("compute with")
+        __mul__ = __rmul__ = refusing("compute with")
+        __matmul__ = __rmatmul__ = refusing("compute with")
+        __truediv__ = __rtruediv__ = refusing("compute with")
+        __neg__ = __abs__ = refusing("compute with")
+        __copy__ = refusing("copy")
+        __deepcopy__ = refusing("copy")
+        __reduce__ = refusing("pickle")
+        __reduce_ex__ = refusing("pickle")
+        __getstate__ = refusing("pickle")
 
 
 def apply_sealed(secret: Sensitive, action: Callable[[FloatArray], T]) -> T:
-    """Hand the values to ``action`` and return its answer: the one door into a secret.
+    """Hand the values to ``action`` and return its answer: the lock that every door into a secret turns.
 
-    Only mechanisms inside :mod:`ppsm.privacy` call this, with an action whose answer is safe to release.
-    When the action fails, no frame that saw the values stays in the traceback.
+    Only :mod:`ppsm.privacy` calls this: a mechanism with an action of ours, whose answer is safe to release;
+    the owner's doors by way of :func:`apply_sealed_silently`. When the action fails, no frame that saw the
+    values stays in the traceback.
     """
     return run_sealed(_opened_for(secret._vault, action))
+
+
+def apply_sealed_silently(secret: Sensitive, action: Callable[[FloatArray], T], failed: str) -> T:
+    """The same for an action from outside :mod:`ppsm.privacy`: when it fails, only ``failed`` is said.
+
+    Markets and solvers of ours write their sentences for public data, so there they may quote a value.
+    """
+
+    def quiet(values: FloatArray) -> T:
+        try:
+            return action(values)
+        except PpsmError:
+            raise PrivacyError(failed) from None
+
+    return apply_sealed(secret, quiet)
 
 
 def _opened_for(vault: Vault, action: Callable[[FloatArray], T]) -> Callable[[], T]:
@@ -192,7 +209,7 @@ def run_sealed(action: Callable[[], T]) -> T:
     try:
         return action()
     except PpsmError as error:
-        # Our own sentences are written to speak of labels and defects only.
+        # The sentences of ppsm.privacy speak of labels and defects only; apply_sealed_silently hides others.
         failure = type(error)(*error.args)
     except Exception as error:  # noqa: BLE001 - a foreign message may quote a value, so only its type is told
         failure = PrivacyError(

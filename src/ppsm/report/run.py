@@ -123,10 +123,9 @@ def measure(job: Job, advance: Callable[[Record], None]) -> OwnerOnly[Comparison
     """
     if not job.records.exists():
         os.close(os.open(job.records, os.O_CREAT | os.O_WRONLY, 0o644 if job.public else 0o600))
-    return for_owner_only(
-        job.secret,
-        lambda truth: _measured(job, job.workspace if job.public else job.owners_workspace(truth), advance),
-    )
+    if job.public:
+        return OwnerOnly(_measured(job, job.workspace, advance))
+    return for_owner_only(job.secret, lambda truth: _measured(job, job.owners_workspace(truth), advance))
 
 
 def _measured(job: Job, workspace: Workspace, advance: Callable[[Record], None]) -> Comparison:
