@@ -1,6 +1,8 @@
 from pathlib import Path
 
+import numpy as np
 from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 
 from ppsm.figures.style import BLUE, ORANGE, VERMILION, save_figure
 from ppsm.figures.tradeoff import tradeoff_figure
@@ -21,6 +23,11 @@ def row(mechanism: str, alpha: float, error: float | None) -> TradeoffRow:
         gap_percent=None if error is None else 0.05,
         widened_percent=None,
     )
+
+
+def points(line: Line2D) -> list[list[float]]:
+    """What a line goes through: alpha and value."""
+    return [[float(x), float(y)] for x, y in np.asarray(line.get_xydata())]
 
 
 ROWS = [
@@ -44,11 +51,11 @@ def test_lines_show_the_rows_in_colours_that_colour_blind_readers_can_tell_apart
             "ppsm": BLUE,
         }
         # Laplace could not be cleared at 100 MWh: there is no point, rather than one at zero.
-        assert drawn["laplace"].get_xydata().tolist() == [[10.0, 0.5]]
-        assert drawn["ppsm"].get_xydata().tolist() == [[10.0, 0.125], [100.0, 0.0]]
+        assert points(drawn["laplace"]) == [[10.0, 0.5]]
+        assert points(drawn["ppsm"]) == [[10.0, 0.125], [100.0, 0.0]]
         assert axes.get_yscale() == "symlog"  # an error of zero is seen
-    assert feasible.get_lines()[0].get_xydata().tolist() == [[10.0, 100.0], [100.0, 0.0]]
-    assert distance.get_lines()[0].get_xydata().tolist() == [[10.0, 1000.0], [100.0, 10_000.0]]
+    assert points(feasible.get_lines()[0]) == [[10.0, 100.0], [100.0, 0.0]]
+    assert points(distance.get_lines()[0]) == [[10.0, 1000.0], [100.0, 10_000.0]]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["laplace", "ppsm-p", "ppsm"]
 
 
