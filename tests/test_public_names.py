@@ -1,12 +1,26 @@
 """The public interface: a change here is a change for users and belongs in the CHANGELOG."""
 
 import inspect
+import re
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import ppsm
+
+PAGE = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
+TOPICS = (
+    "ppsm.cases",
+    "ppsm.examples",
+    "ppsm.experiments",
+    "ppsm.fidelity",
+    "ppsm.figures",
+    "ppsm.mechanism",
+    "ppsm.privacy",
+)
 
 EXPECTED = {
     # games
@@ -109,3 +123,40 @@ def test_errors_form_one_tree_with_the_documented_exit_codes() -> None:
     for error, code in codes.items():
         assert issubclass(error, ppsm.PpsmError)
         assert error.exit_code == code
+
+
+def listed(package: str) -> list[str]:
+    """The names in the first column of a package's table on the page of the Python interface."""
+    section = PAGE.split(f"\n## `{package}`\n")[1].split("\n## ")[0]
+    firsts = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    return [name for first in firsts for name in re.findall(r"`([\w.]+)`", first)]
+
+
+@pytest.mark.parametrize("package", TOPICS)
+def test_the_page_lists_each_public_name_of_a_package_once(package: str) -> None:
+    assert sorted(listed(package)) == sorted(import_module(package).__all__)
+
+
+def test_the_page_lists_each_name_of_the_top_package_once() -> None:
+    errors = re.findall(r"\w+Error\b", PAGE.split("## Errors")[1].split("```")[1])
+    assert sorted([*listed("ppsm"), *errors]) == sorted(ppsm.__all__)
+
+
+def test_the_names_of_modules_on_the_page_exist_there() -> None:
+    names = listed("ppsm.markets")
+    assert names
+    for name in names:
+        module, attribute = name.split(".")
+        assert (
+            getattr(import_module(f"ppsm.markets.{module}"), attribute).__module__ == f"ppsm.markets.{module}"
+        )
+
+
+def test_all_packages_with_public_names_are_on_the_page() -> None:
+    found = {
+        path.parent.name
+        for path in Path(ppsm.__file__).parent.glob("*/__init__.py")
+        if "__all__" in path.read_text()
+    }
+    # The reports of ``ppsm compare`` and the command line are used by their commands.
+    assert {f"ppsm.{name}" for name in found - {"report", "cli"}} == set(TOPICS)

@@ -1,7 +1,7 @@
 """ppsm: privacy-preserving coordination of markets.
 
-A leader and a follower act in turn; the follower's data are secret and its prices feed back. The names below
-are the whole public interface::
+A leader and a follower act in turn; the follower's data are secret and its prices feed back. The names here
+are those for games, noise, budgets and cases::
 
     Follower, FollowerOutcome                   an LP whose right-hand side moves with a parameter
     StackelbergGame, GameSolution               a leader who anticipates it, written with linopy
@@ -16,6 +16,15 @@ are the whole public interface::
     audit_mechanism, audit_laplace, AuditReport evidence against a privacy claim
     DistanceBound, CostOfPrivacy, cost_of_privacy   what can be said beforehand
     Case, load_case                             gas and power markets as tables
+
+The other public names are those of the packages of one topic, which are imported by name::
+
+    ppsm.mechanism      the five steps end to end: PPSM, coordinations, predictors, dossier
+    ppsm.fidelity       step 3b alone: restore
+    ppsm.privacy        all that touches the secret: publish_outcome, for_owner_only, ...
+    ppsm.markets        gas, electricity, commitment and their game, by module
+    ppsm.experiments    grids of instances, their rows and reports
+    ppsm.cases, ppsm.figures, ppsm.examples
 """
 
 from importlib import import_module

@@ -1,6 +1,7 @@
 """``ppsm release`` and ``ppsm tradeoff`` from the outside."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +14,8 @@ from ppsm.cli import app
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError, LedgerError
 from ppsm.mechanism import Dossier
-from ppsm.mechanism.tradeoff import read_records, summarise
+from ppsm.mechanism.instance import Instance, Workspace
+from ppsm.mechanism.tradeoff import grid, read_records, run_grid, summarise
 from tests.commands import interrupted, ppsm
 
 RELEASE = ["release", "--case", "two_node", "--power-stress", "0", "--alpha", "300"]
@@ -148,7 +150,7 @@ def test_bad_input_is_one_sentence(
 
 
 def test_a_tradeoff_can_be_stopped_and_continued(tmp_path: Path) -> None:
-    options = ["--alphas", "100,1000", "--repetitions", "40", "--out", "out"]
+    options = ["--alphas", "100,1000", "--draws", "40", "--out", "out"]
     file = tmp_path / "out" / "records.jsonl"
     errors = interrupted(*TRADEOFF, *options, cwd=tmp_path, file=file, lines=7)
     assert "run the same command again to go on" in errors
@@ -157,6 +159,8 @@ def test_a_tradeoff_can_be_stopped_and_continued(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "tradeoff.csv").exists()
     ElementTree.parse(tmp_path / "out" / "tradeoff.svg")  # noqa: S314 - our own file
 
+    with file.open("a") as stream:
+        stream.write('{"case": "two_node", "power')  # as a power cut would leave it
     options[3] = str(len(kept) // 6 + 1)
     done = ppsm(*TRADEOFF, *options, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -172,12 +176,49 @@ def test_a_tradeoff_can_be_stopped_and_continued(tmp_path: Path) -> None:
     assert by_name[1000.0, "ppsm"]["l1_distance_mwh"] < by_name[1000.0, "laplace"]["l1_distance_mwh"]
 
 
-def test_records_that_were_cut_off_are_repaired_and_foreign_ones_refused(tmp_path: Path) -> None:
+def test_reading_ignores_a_line_that_was_cut_off_and_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "records.jsonl"
+    record = asdict(Instance(power_stress=0.0, gas_stress=0.0, alpha=10.0, mechanism="ppsm", repetition=0))
+    content = json.dumps({"case": "x", **record}) + '\n{"case": "x", "status": "\u2026'
+    file.write_bytes(content.encode()[:-1])  # in the middle of a character
+    before = file.read_bytes()
+    assert [kept["case"] for kept in read_records(file)] == ["x"]
+    assert file.read_bytes() == before
+
+
+def test_a_run_goes_on_after_the_last_whole_line(tmp_path: Path) -> None:
     file = tmp_path / "records.jsonl"
     file.write_text('{"case": "x"')
-    assert read_records(file) == []
-    assert file.read_text() == ""
-    file.write_text("hello\n")
-    with pytest.raises(InputError, match="no records"):
-        read_records(file)
+    cell = {"power_stress": 0.0, "gas_stress": 0.0, "eta_p": 0.001, "eta_d": 0.001}
+    instances = grid(**cell, alphas=[100.0], repetitions=1)  # type: ignore[arg-type]
+    workspace = Workspace(load_case("two_node"))
+    records = run_grid(workspace, instances[:2], file)
+    whole = file.read_bytes()
+    assert [json.loads(line) for line in whole.splitlines()] == records
+    file.write_bytes(whole + b'{"case": "two_node", "power')
+    assert run_grid(workspace, instances, file)[:2] == records
+    assert file.read_bytes().startswith(whole)
+    assert len(read_records(file)) == 3
+
+
+def test_foreign_records_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "records.jsonl"
+    for text in ("hello\n", "[]\n", "{}\n"):
+        file.write_text(text)
+        with pytest.raises(InputError, match="no records"):
+            read_records(file)
+        assert file.read_text() == text
     assert summarise([]) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--draws", "0"], "0 draws were asked for; expected at least 1"),
+        (["--time-limit", "0"], "the time limit is 0 s; expected a number above zero"),
+    ],
+)
+def test_a_tradeoff_refuses_what_it_cannot_run(options: list[str], message: str, tmp_path: Path) -> None:
+    error = CliRunner().invoke(app, [*TRADEOFF, "--out", str(tmp_path), *options]).exception
+    assert isinstance(error, InputError)
+    assert message in str(error)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ppsm.mechanism.instance import Record
     from ppsm.mechanism.tradeoff import TradeoffRow
 
+# All errors are relative to the original game, so it is given more time.
+_ORIGINAL_SECONDS = 300.0
+
 
 @app.command()
 def tradeoff(
@@ -30,9 +33,12 @@ def tradeoff(
     out: Annotated[Path, typer.Option(help="Directory for the records, the table and the picture.")],
     case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
     alphas: Annotated[str, typer.Option(help="Distances to compare, in MWh.")] = "10,100,1000",
-    repetitions: Annotated[int, typer.Option(help="Draws of the noise.")] = 5,
+    draws: Annotated[int, typer.Option(help="Draws of the noise.")] = 5,
     eta_p: Annotated[str, typer.Option(help="Half-width of the value band.")] = "0.1%",
     eta_d: Annotated[str, typer.Option(help="Half-width of the price bands.")] = "0.1%",
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for clearing the markets with a release; the original has 300.")
+    ] = 30.0,
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
@@ -43,8 +49,10 @@ def tradeoff(
     """
     loaded = load_case(case)
     check_stress(loaded, power_stress, gas_stress)
-    if repetitions < 1:
-        raise InputError(f"{repetitions} repetitions were asked for; expected at least 1.")
+    if draws < 1:
+        raise InputError(f"{draws} draws were asked for; expected at least 1.")
+    if not time_limit > 0:
+        raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
     distances, widths = numbers(alphas, "alphas"), (fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d"))
     directory = writable_directory(out)
     # What can be refused was refused; the markets need linopy, which takes a while to load.
@@ -55,12 +63,15 @@ def tradeoff(
         power_stress=power_stress,
         gas_stress=gas_stress,
         alphas=distances,
-        repetitions=repetitions,
+        repetitions=draws,
         eta_p=widths[0],
         eta_d=widths[1],
     )
     file = directory / RECORDS
     read_records(file)  # a foreign file is refused before any work
+    workspace = Workspace(
+        loaded, cache, clear_seconds=time_limit, original_seconds=max(_ORIGINAL_SECONDS, time_limit)
+    )
     seen: list[Record] = []
     interrupted = False
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -72,7 +83,7 @@ def tradeoff(
             bar.update(task, advance=1, description=text)
 
         try:
-            run_grid(Workspace(loaded, cache), instances, file, advance)
+            run_grid(workspace, instances, file, advance)
         except KeyboardInterrupt:
             interrupted = True
     _finish(directory, seen, as_json=as_json)
@@ -85,11 +96,13 @@ def tradeoff(
 
 
 def _finish(directory: Path, records: "list[Record]", *, as_json: bool) -> None:
-    from ppsm.mechanism.tradeoff import FIGURE, TABLE, draw, summarise, write_table
+    from ppsm.figures.style import save_figure
+    from ppsm.figures.tradeoff import tradeoff_figure
+    from ppsm.mechanism.tradeoff import FIGURE, TABLE, summarise, write_table
 
     rows = summarise(records)
     write_table(rows, directory / TABLE)
-    draw(rows, directory / FIGURE)
+    save_figure(tradeoff_figure(rows), directory / FIGURE)
     if as_json:
         sys.stdout.write(json.dumps([asdict(row) for row in rows], indent=2, allow_nan=False) + "\n")
         return

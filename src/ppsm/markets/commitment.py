@@ -61,7 +61,7 @@ def build_commitment(system: PowerSystem, past: Past | None = None) -> linopy.Mo
     )
     start = model.add_variables(lower=0, upper=most, coords=shape, name="start")
     stop = model.add_variables(lower=0, upper=most, coords=shape, name="stop")
-    # (3b) logic of on, start and stop
+    # appendix (3b): logic of on, start and stop
     model.add_constraints(
         on - _earlier(on, 1, past) - start + stop == _units_before(system, past), name="logic"
     )
@@ -78,7 +78,7 @@ def build_commitment(system: PowerSystem, past: Past | None = None) -> linopy.Mo
         spare = (system.unit_mw * on - output).sum("fleet")
         model.add_constraints(spare >= 0 * hours, name="reserve")
     add_network(model, system, output)
-    # (3a): no-load, start-up and dispatch
+    # appendix (3a): no-load, start-up and dispatch
     model.add_objective(
         (system.no_load_usd * on).sum()
         + (system.start_usd * start).sum()

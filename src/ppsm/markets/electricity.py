@@ -36,7 +36,7 @@ def build_electricity_market(system: PowerSystem) -> linopy.Model:
     accepted, output = add_dispatch(model, system)
     zero = xr.DataArray(0.0, coords=[system.fleets, system.hours], dims=["fleet", "hour"])
     there = system.has_block.broadcast_like(zero * system.block_mw.fillna(0.0))
-    # (4c) what is selected: blocks of running units, and their least output
+    # appendix (4c): what is selected: blocks of running units, and their least output
     offered = 1.0 * accepted.fillna(0)
     model.add_constraints(offered <= 0 * (zero + there), name="block_limit", mask=there)
     model.add_constraints(output >= zero, name="least_output")

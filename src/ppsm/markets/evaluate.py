@@ -16,7 +16,7 @@ from ppsm.markets.validity import TOLERANCE, BidLevels
 
 @dataclass(frozen=True, eq=False)
 class PowerAnswer:
-    """EM at a commitment: independent of the gas demand, so worth keeping. Cost is UC's, (3a)."""
+    """EM at a commitment: independent of the gas demand, so worth keeping. Cost is UC's, appendix (3a)."""
 
     on: IntArray
     cost_usd: float

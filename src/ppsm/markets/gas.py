@@ -1,4 +1,6 @@
-"""GM, the gas market: one least-cost clearing of a gas day, problem (5) of the paper's appendix.
+"""GM, the gas market: one least-cost clearing of a gas day, (5a) to (5c) of the paper's appendix.
+
+Not problem (5) of the paper itself, which is the fidelity problem (:mod:`ppsm.fidelity`).
 
 With known flow directions and squared pressures ``psi`` the flow equation of a pipe (Weymouth) becomes the
 convex ``flow**2 <= k**2 (psi_up - psi_down)``, whose tangents make the market a linear program::

@@ -2,8 +2,9 @@
 
 UC alone does not know the gas network. Its burn may be undeliverable (noise can make demand negative at a
 dead end, where only a plant can take the gas), or may need supply at prices that no bid covers. Putting GM's
-rows (5b), (5c) beside UC's, with the burn moved to the left-hand side of the balances, keeps commitments that
-GM can serve; taking away supply blocks above a price keeps those that leave prices below it.
+rows ((5b) and (5c) of the paper's appendix) beside UC's, with the burn moved to the left-hand side of the
+balances, keeps commitments that GM can serve; taking away supply blocks above a price keeps those that leave
+prices below it.
 """
 
 from dataclasses import replace

@@ -1,9 +1,10 @@
-"""Bid validity, the constraint (3c) that lets gas prices reach the leader.
+"""Bid validity, (3c) of the paper's appendix: the constraint that lets gas prices reach the leader.
 
 A running gas-fired unit must be paid for its fuel: heat rate x gas price at its junction may not exceed the
-price of the **last selected** block of its bid. Blocks are selected in order and a block only after the one
-before is full. Let ``tau_b = price_b / heat_rate`` be the gas price that block b covers. At the gas price y
-the last selected block must be one with ``tau_b >= y``, so with
+price of the **last selected** block of its bid. (The appendix wants that price "no larger" than the cost;
+only bids that do not cover their cost would be valid then, so "no smaller" is meant.) Blocks are selected in
+order and a block only after the one before is full. Let ``tau_b = price_b / heat_rate`` be the gas price that
+block b covers. At the gas price y the last selected block must be one with ``tau_b >= y``, so with
 
     k(y) = number of blocks b with tau_b < y          (the **level** that the price asks for)
 

@@ -5,6 +5,7 @@ goes on where it stopped.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -81,6 +82,7 @@ def run_grid(
     """Run what the file does not hold yet, and return the records of these instances in their order."""
     wanted = list(instances)
     done = {record_key(record): record for record in read_records(file)}
+    _drop_cut_off_line(file)
     name, runner = workspace.name, VariantRunner(workspace)
     with file.open("a", encoding="utf-8") as stream, watched() as watch:
         for instance in wanted:
@@ -97,15 +99,11 @@ def run_grid(
 
 
 def read_records(file: Path) -> list[Record]:
-    """Read the records of a file; a last line that was cut off is taken out of it."""
+    """Read the records of a file, which stays as it is; a last line that was cut off does not count."""
     if not file.exists():
         return []
-    text = file.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        file.write_text(whole, encoding="utf-8")
     try:
-        records = [json.loads(line) for line in whole.splitlines()]
+        records = [json.loads(line) for line in _whole_lines(file).splitlines()]
         for record in records:
             record_key(record)
     except (ValueError, KeyError, TypeError):
@@ -113,6 +111,17 @@ def read_records(file: Path) -> list[Record]:
             f"{file} holds lines that are no records: choose another directory or remove it."
         ) from None
     return records
+
+
+def _whole_lines(file: Path) -> bytes:
+    content = file.read_bytes()
+    return content[: content.rfind(b"\n") + 1]
+
+
+def _drop_cut_off_line(file: Path) -> None:
+    """Make the file end with a whole line, so that the next record begins a new one; nothing is rewritten."""
+    if file.exists():
+        os.truncate(file, len(_whole_lines(file)))
 
 
 def summarise(records: Iterable[Record]) -> list[TradeoffRow]:
@@ -160,49 +169,3 @@ def write_table(rows: Sequence[TradeoffRow], file: Path) -> None:
         values = [getattr(row, name) for name in names]
         lines.append(",".join("" if value is None else str(value) for value in values))
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def draw(rows: Sequence[TradeoffRow], file: Path) -> None:
-    """Draw feasibility, errors and distance against alpha, one line for each mechanism, as SVG."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    panels = {
-        "feasible_percent": "share feasible, %",
-        "leader_error_percent": "leader's error, %",
-        "gas_error_percent": "gas market's error, %",
-        "l1_distance_mwh": "L1 distance to the truth, MWh",
-    }
-    # The last two often lie on each other: the one beneath is broad.
-    styles = {
-        "laplace": ("#b4464b", "o", 1.5),
-        "ppsm-p": ("#e5b567", "s", 5.0),
-        "ppsm": ("#1f6fb2", "D", 1.5),
-    }
-    figure = Figure(figsize=(10, 6.4), layout="constrained")
-    FigureCanvasSVG(figure)
-    for axes, (name, title) in zip(figure.subplots(2, 2).ravel(), panels.items(), strict=True):
-        for mechanism, (colour, marker, width) in styles.items():
-            points = [
-                (row.alpha_mwh, getattr(row, name))
-                for row in rows
-                if row.mechanism == mechanism and getattr(row, name) is not None
-            ]
-            if points:
-                axes.plot(
-                    *zip(*points, strict=True),
-                    color=colour,
-                    marker=marker,
-                    linewidth=width,
-                    markersize=4.0 + width,
-                    label=mechanism,
-                )
-        axes.set(xscale="log", xlabel="alpha, MWh", title=title)
-        if name == "l1_distance_mwh":
-            axes.set_yscale("log")
-        axes.grid(alpha=0.3)
-    figure.axes[0].legend()
-    # Fixed ids and no date: equal rows give equal bytes.
-    with mpl.rc_context({"svg.hashsalt": "ppsm"}):
-        figure.savefig(file, format="svg", metadata={"Date": None})
