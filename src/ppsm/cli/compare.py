@@ -30,9 +30,9 @@ from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
+    from ppsm.comparison import Comparison, ExampleRelease
+    from ppsm.comparison.run import Job
     from ppsm.mechanism.instance import Record
-    from ppsm.report import Comparison, ExampleRelease
-    from ppsm.report.run import Job
 
 REPORT, TABLE = "report.html", "compare.csv"
 
@@ -78,8 +78,8 @@ def compare(
     directory = writable_directory(out)
     owner = owner_directory(directory)
     # What can be refused was refused; the markets need linopy, which takes a while to load.
-    from ppsm.report import Setting
-    from ppsm.report.run import Job
+    from ppsm.comparison import Setting
+    from ppsm.comparison.run import Job
 
     job = Job(
         setting=Setting(
@@ -98,8 +98,8 @@ def compare(
 
 
 def _run(job: "Job", *, as_json: bool) -> None:
+    from ppsm.comparison.run import kept_release, measure, private_example, public_example
     from ppsm.mechanism.tradeoff import read_records
-    from ppsm.report.run import kept_release, measure, private_example, public_example
 
     kept = kept_release(job)  # another job's files are refused before any work
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -137,9 +137,9 @@ def _say_interrupted(job: "Job", done: int) -> None:
 
 
 def _write(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:
+    from ppsm.comparison import owner_page, shareable_page
     from ppsm.mechanism.owner_acts import write_for_owner
     from ppsm.mechanism.tradeoff import write_table
-    from ppsm.report import owner_page, shareable_page
 
     page = shareable_page(job.setting, example, comparison if job.public else None)
     part = job.directory / f"{REPORT}.part"
@@ -151,7 +151,7 @@ def _write(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> N
 
 
 def _print(job: "Job", comparison: "Comparison", *, as_json: bool) -> None:
-    from ppsm.report.pages import HEADINGS, table_cells
+    from ppsm.comparison.pages import HEADINGS, table_cells
 
     if as_json:
         content = {

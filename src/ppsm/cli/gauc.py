@@ -56,9 +56,9 @@ def gauc(
     # The markets need linopy and maps matplotlib, which other commands need not wait for.
     from ppsm.figures.maps import solution_map
     from ppsm.figures.style import check_picture_path, save_figure
+    from ppsm.interrupts import watched
     from ppsm.markets.certificate import certify
     from ppsm.markets.gauc import GasAwareCommitment
-    from ppsm.mechanism.interrupts import watched
 
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")

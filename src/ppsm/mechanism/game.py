@@ -10,9 +10,9 @@ from ppsm.bilevel.solve import solve_bilevel
 from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.problem import PublicBounds
 from ppsm.game.follower import Follower
+from ppsm.interrupts import watched
 from ppsm.mechanism.coordination import Decision, Outcome
 from ppsm.mechanism.fixed_prices import decide_at_prices
-from ppsm.mechanism.interrupts import watched
 from ppsm.privacy.publication import MarketFigures
 from ppsm.stackelberg import StackelbergGame
 from ppsm.status import Status

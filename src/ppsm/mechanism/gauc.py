@@ -16,12 +16,12 @@ from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
 from ppsm.game.follower import Follower
+from ppsm.interrupts import watched
 from ppsm.markets.evaluate import PowerAnswer
 from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
 from ppsm.mechanism.coordination import Decision, Outcome
 from ppsm.mechanism.game import published
 from ppsm.mechanism.history import InventedDays, invent_days
-from ppsm.mechanism.interrupts import watched
 from ppsm.privacy.publication import MarketFigures
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ppsm.errors import FileFormatError
+from ppsm.interrupts import watched
 from ppsm.mechanism.instance import Instance, Record, Workspace, record_key
-from ppsm.mechanism.interrupts import watched
 from ppsm.mechanism.mechanisms import MECHANISMS
 from ppsm.mechanism.variants import Variant, VariantRunner
 

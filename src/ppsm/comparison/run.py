@@ -13,17 +13,17 @@ from functools import cached_property
 from pathlib import Path
 
 from ppsm.arrays import FloatArray
+from ppsm.comparison.conclusion import LEARNED
+from ppsm.comparison.content import Comparison, ExampleRelease, Setting
 from ppsm.errors import InputError
+from ppsm.interrupts import Watch, watched
 from ppsm.mechanism import PPSM, Dossier, GaucCoordination, PublicOutcome
 from ppsm.mechanism.files import DOSSIER, write_release
 from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instance
-from ppsm.mechanism.interrupts import Watch, watched
 from ppsm.mechanism.owner_acts import fingerprint, write_for_owner
 from ppsm.mechanism.private_release import PrivateRelease, Publish, cell_name
 from ppsm.mechanism.tradeoff import RECORDS, grid, read_records, run_grid
 from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
-from ppsm.report.conclusion import LEARNED
-from ppsm.report.content import Comparison, ExampleRelease, Setting
 
 # All errors are relative to the original game, so it is proven if that is possible in five minutes.
 _ORIGINAL_SECONDS = 300.0

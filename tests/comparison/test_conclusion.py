@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ppsm.report import conclude
+from ppsm.comparison import conclude
 
 
 def record(mechanism: str, draw: int = 0, *, leader: float | None = 0.0, **fields: Any) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import pytest
 
 from ppsm import AuditReport, Ledger, Sensitive, audit_mechanism, load_case
 from ppsm.arrays import FloatArray
+from ppsm.comparison import ExampleRelease, Setting, pages, shareable_page
 from ppsm.mechanism import PPSM, GaucCoordination, PublicOutcome
 from ppsm.privacy import publish_outcome
-from ppsm.report import ExampleRelease, Setting, pages, shareable_page
 
 ALPHA, SAMPLES = 100.0, 200
 TRUTH, NEIGHBOUR = (800.0,), (900.0,)

@@ -8,8 +8,8 @@
     owner_page                    the page with the true demand, for its owner only
 """
 
-from ppsm.report.conclusion import conclude
-from ppsm.report.content import Comparison, ExampleRelease, Setting
-from ppsm.report.pages import owner_page, shareable_page
+from ppsm.comparison.conclusion import conclude
+from ppsm.comparison.content import Comparison, ExampleRelease, Setting
+from ppsm.comparison.pages import owner_page, shareable_page
 
 __all__ = ["Comparison", "ExampleRelease", "Setting", "conclude", "owner_page", "shareable_page"]

@@ -11,14 +11,14 @@ from markupsafe import Markup
 
 import ppsm
 from ppsm.arrays import FloatArray
+from ppsm.comparison.conclusion import LEARNED
+from ppsm.comparison.content import MECHANISM_TITLES, Comparison, ExampleRelease, Setting
+from ppsm.comparison.pictures import demand_picture, error_pictures, price_pictures
 from ppsm.errors import PrivacyError
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.tradeoff import TradeoffRow
 from ppsm.privacy.owner import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
-from ppsm.report.conclusion import LEARNED
-from ppsm.report.content import MECHANISM_TITLES, Comparison, ExampleRelease, Setting
-from ppsm.report.pictures import demand_picture, error_pictures, price_pictures
 
 # Long for a page, short for a terminal.
 HEADINGS = {
@@ -129,13 +129,13 @@ def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, co
 
 def _render(template: str, **content: Any) -> str:
     environment = Environment(
-        loader=PackageLoader("ppsm.report"),
+        loader=PackageLoader("ppsm.comparison"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = resources.files("ppsm.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    style = resources.files("ppsm.comparison").joinpath("templates/style.css").read_text(encoding="utf-8")
     environment.globals.update(
         style=Markup(style),  # noqa: S704 - our own file
         version=ppsm.__version__,

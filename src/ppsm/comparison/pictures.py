@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 
 from ppsm.arrays import FloatArray
 from ppsm.cases.schema import Case
+from ppsm.comparison.conclusion import LEARNED
+from ppsm.comparison.content import MECHANISM_TITLES
 from ppsm.figures.maps import price_panels
 from ppsm.figures.style import BLACK, BLUE, GREEN, GREY, LIGHT_GREY, ORANGE, VERMILION, new_figure
 from ppsm.mechanism.instance import Record
-from ppsm.report.conclusion import LEARNED
-from ppsm.report.content import MECHANISM_TITLES
 
 # A panel this wide has letters of about 10 px on a phone and 13 px in a column of a desktop page.
 _WIDTH_IN = 4.7

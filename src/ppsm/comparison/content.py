@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from ppsm.cases.schema import Case
+from ppsm.comparison.conclusion import LEARNED, conclude
 from ppsm.errors import InputError
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.instance import Record
 from ppsm.mechanism.tradeoff import TradeoffRow, summarise
-from ppsm.report.conclusion import LEARNED, conclude
 
 MECHANISM_TITLES = {"laplace": "Laplace", "ppsm-p": "PPSM_p", "ppsm": "PPSM", LEARNED: "PPSM learned"}
 

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from ppsm import InputError, Ledger, PrivacyError, Sensitive, load_case
 from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
+from ppsm.comparison import Comparison, ExampleRelease, Setting, shareable_page
 from ppsm.mechanism import Dossier
 from ppsm.mechanism.pending import PendingRelease
 from ppsm.mechanism.tradeoff import read_records
-from ppsm.report import Comparison, ExampleRelease, Setting, shareable_page
 from tests.commands import interrupted, ppsm
 
 CELL = ["compare", "--case", "two_node", "--power-stress", "0"]
