@@ -12,7 +12,7 @@ from ppsm.fidelity.problem import Form, PublicBounds
 from ppsm.fidelity.reference import solve_reference
 from ppsm.status import Status
 
-_FORMS: tuple[Form, ...] = ("indicator", "sos1", "big_m")
+_FORMS: tuple[Form, ...] = ("indicator", "sos1", "big-m")
 # Multipliers that nothing bounds get this M, relative to the largest cost; it is checked afterwards.
 _ASSUMED_M = 10.0
 _AGREED = 1e-3

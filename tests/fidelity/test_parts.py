@@ -39,7 +39,7 @@ def test_certificate_sees_a_value_a_price_and_a_bound_out_of_place() -> None:
     assert "no optimal answer" in unserved.findings[0].what
 
 
-@pytest.mark.parametrize("form", ["big_m", "indicator", "sos1"])
+@pytest.mark.parametrize("form", ["big-m", "indicator", "sos1"])
 @pytest.mark.parametrize("seed", [0, 5, 12])
 def test_textbook_forms_agree(form: Form, seed: int) -> None:
     instance = Instance(seed)
@@ -72,7 +72,7 @@ def test_textbook_forms_share_the_interface(method: Form) -> None:
 
 def test_big_m_refuses_a_multiplier_without_bound() -> None:
     with pytest.raises(NoValidBoundError, match="multiplier"):
-        restore(one_node(), [8.0], 35.0, eta_p=0.01, bounds=(0.0, 20.0), method="big_m")
+        restore(one_node(), [8.0], 35.0, eta_p=0.01, bounds=(0.0, 20.0), method="big-m")
 
 
 def test_batch_equals_single_calls_in_order() -> None:

@@ -53,7 +53,10 @@ def test_lines_show_the_rows_in_colours_that_colour_blind_readers_can_tell_apart
         # Laplace could not be cleared at 100 MWh: there is no point, rather than one at zero.
         assert points(drawn["laplace"]) == [[10.0, 0.5]]
         assert points(drawn["ppsm"]) == [[10.0, 0.125], [100.0, 0.0]]
-        assert axes.get_yscale() == "symlog"  # an error of zero is seen
+        assert axes.get_yscale() == "symlog"  # an error of zero is seen, and so is the largest
+        low, high = axes.get_ylim()
+        assert -1e-3 < low < 0.0
+        assert high == 1.0
     assert points(feasible.get_lines()[0]) == [[10.0, 100.0], [100.0, 0.0]]
     assert points(distance.get_lines()[0]) == [[10.0, 1000.0], [100.0, 10_000.0]]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["laplace", "ppsm-p", "ppsm"]

@@ -22,8 +22,8 @@ from ppsm.privacy.sensitive import Sensitive
 
 Norm = Literal["l2", "l1"]
 # The textbook forms of the optimality conditions, and the search that replaces them.
-Form = Literal["big_m", "indicator", "sos1"]
-Method = Literal["search", "big_m", "indicator", "sos1"]
+Form = Literal["big-m", "indicator", "sos1"]
+Method = Literal["search", "big-m", "indicator", "sos1"]
 
 # A price target near zero has a band of this share of the largest target's, so that it is never empty.
 _PRICE_FLOOR = 0.01

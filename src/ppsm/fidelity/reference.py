@@ -86,7 +86,7 @@ def solve_reference(
     model.setParam("parallel/maxnthreads", 1)
     model.setParam("timing/clocktype", _CPU_CLOCK)
     model.setParam("numerics/feastol", _FEASIBILITY)
-    if form != "big_m":
+    if form != "big-m":
         # SCIP 10 can call a feasible problem with complementarity constraints infeasible by its dual
         # reductions (tests/canaries).
         model.setParam("misc/allowstrongdualreds", False)
@@ -148,7 +148,7 @@ class _Textbook:
 
     def _add_complementarity(self) -> None:
         core, sides = self.core, self.core.follower.sides
-        ranges = _Ranges(core, self.parts, self.linear, self.assumed_m) if self.form == "big_m" else None
+        ranges = _Ranges(core, self.parts, self.linear, self.assumed_m) if self.form == "big-m" else None
         for side in np.flatnonzero(~sides.is_free).tolist():
             multiplier = self.columns[self.parts.duals + side]
             slack = self._slack(side)

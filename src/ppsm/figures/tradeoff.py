@@ -38,6 +38,9 @@ def tradeoff_figure(rows: Sequence[TradeoffRow]) -> Figure:
         axes.set_xscale("log")
         if scale == "symlog":
             axes.set_yscale("symlog", linthresh=_STRAIGHT_BELOW)
+            # Zero is seen above the frame, the largest below it.
+            known = [value for row in rows if (value := getattr(row, column)) is not None]
+            axes.set_ylim(-_STRAIGHT_BELOW / 4, 2 * max([*known, _STRAIGHT_BELOW]))
         else:
             axes.set_yscale(scale)
     handles, labels = figure.axes[0].get_legend_handles_labels()
