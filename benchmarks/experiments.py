@@ -24,12 +24,21 @@ from ppsm.experiments.engines import cluster
 from ppsm.experiments.grid import read_experiment
 from ppsm.mechanism.instance import Record, record_key
 
-GRID = """case = "northeast"
+KILL_GRID = """case = "northeast"
 power_stress = [0.3, 0.48]
 gas_stress = [0.3, 0.9]
 alphas = [10, 100, 1000]
 etas = [0.001]
 mechanisms = ["laplace", "ppsm-p", "ppsm"]
+repetitions = {repetitions}
+"""
+# Batches of a few seconds each: one that takes long at the end would measure the wait for it.
+SCALE_GRID = """case = "northeast"
+power_stress = [0.48, 0.54]
+gas_stress = [0.3, 0.9]
+alphas = [10, 100]
+etas = [0.001]
+mechanisms = ["ppsm-p", "ppsm", "ppsm+prior"]
 repetitions = {repetitions}
 """
 # Time, and how much was remembered when an instance came; and gaps, which depend on where a search stopped.
@@ -103,7 +112,7 @@ def compare(whole: Sequence[Record], killed: Sequence[Record]) -> dict[str, tupl
 def kill(repetitions: int, kills: int, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         grid = Path(folder) / "grid.toml"
-        grid.write_text(GRID.format(repetitions=repetitions), encoding="utf-8")
+        grid.write_text(KILL_GRID.format(repetitions=repetitions), encoding="utf-8")
         whole, killed = Path(folder) / "whole", Path(folder) / "killed"
         if _start(grid, whole).wait() != 0:
             raise SystemExit("the run that was left alone failed")
@@ -139,7 +148,7 @@ def scale(repetitions: int) -> None:
     for workers in (1, 2):
         with tempfile.TemporaryDirectory() as folder, cluster("local", workers) as engine:
             grid = Path(folder) / "grid.toml"
-            grid.write_text(GRID.format(repetitions=repetitions), encoding="utf-8")
+            grid.write_text(SCALE_GRID.format(repetitions=repetitions), encoding="utf-8")
             out = Path(folder) / "rows"
             out.mkdir()
             started = time.perf_counter()
@@ -156,14 +165,14 @@ def scale(repetitions: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.experiments", description=__doc__)
     parser.add_argument("what", choices=("kill", "scale"))
-    parser.add_argument("--reps", type=int, default=4)
+    parser.add_argument("--reps", type=int, help="repetitions (default: 4 for kill, 16 for scale)")
     parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.what == "kill":
-        kill(options.reps, options.kills, options.seed)
+        kill(options.reps or 4, options.kills, options.seed)
     else:
-        scale(options.reps)
+        scale(options.reps or 16)
 
 
 if __name__ == "__main__":
