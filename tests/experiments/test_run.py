@@ -227,6 +227,17 @@ def test_what_failed_is_a_row(tmp_path: Path) -> None:
     assert {row["status"] for row in RowStore(tmp_path).rows()} == {"optimal"}
 
 
+def test_a_directory_does_not_take_the_place_of_a_case_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "medium").mkdir()
+    assert Setup.of(SMALL, None).case == "medium"
+    own = replace(SMALL, name="own")
+    object.__setattr__(own, "case", "mine")  # not loaded here: only its path matters
+    assert Setup.of(own, None).case == str(tmp_path / "mine")
+
+
 def test_rows_made_otherwise_are_not_mixed(uninterrupted: Path) -> None:
     other: Experiment = replace(SMALL, gap=1e-3)
     with pytest.raises(InputError, match=r"made with gap = 0.0001, this run has 0.001"):

@@ -1,7 +1,7 @@
 """The command line: ``ppsm COMMAND``, one module per command group.
 
 Exit codes: 0 done; 1 no answer (infeasible, unbounded, none found in time); 2 unusable input; 3 a solver
-failed; 4 a release was refused; 5 an audit failed; 6 a file cannot be written; 130 interrupted.
+failed; 4 a release was refused; 5 an audit failed; 6 a file cannot be used; 130 interrupted.
 """
 
 import os

@@ -35,7 +35,8 @@ def experiment(
     """Run a grid of instances with seeded noise on a case's public demand, one row each in Parquet.
 
     The same command goes on where a run was stopped, by Ctrl-C or otherwise. Exit codes: 0 all rows are there
-    (failed instances are rows too); 2 unusable input; 130 interrupted.
+    (failed instances are rows too); 2 unusable input; 3 the workers died on the original games; 6 a file
+    cannot be used, say on a full disk; 130 interrupted.
     """
     # The markets need linopy, which takes a while to load.
     from ppsm.experiments.grid import adjusted, named, read_experiment

@@ -128,8 +128,9 @@ def _proven_error(rows: Sequence[Record]) -> float | None:
 
 
 def _mean_gap(rows: Sequence[Record]) -> float | None:
-    """How far the cost behind an error may be from the optimum, on average, in per cent."""
-    gap = _mean(row["released_gap"] for row in rows if row["feasible"])
+    """How far the two costs behind an error may be from their optima, on average, in per cent."""
+    cleared = [row for row in rows if row["feasible"]]
+    gap = _mean(row[f"{which}_gap"] for row in cleared for which in ("original", "released"))
     return None if gap is None else 100.0 * gap
 
 

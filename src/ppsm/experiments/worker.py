@@ -15,6 +15,7 @@ from typing import Any
 import ppsm
 from ppsm import __version__
 from ppsm.cases import load_case
+from ppsm.cases.schema import builtin_cases
 from ppsm.experiments.grid import Cell, Experiment
 from ppsm.experiments.store import FAILED
 from ppsm.mechanism.coordination import Outcome
@@ -48,7 +49,7 @@ class Setup:
         case = experiment.case
         where = None if cache is None else str(cache.resolve())
         return cls(
-            str(Path(case).resolve()) if Path(case).is_dir() else case,
+            case if case in builtin_cases() else str(Path(case).resolve()),
             where,
             experiment.gap,
             experiment.clear_seconds,

@@ -4,8 +4,8 @@
 
     budget checked -> figures published -> ledger charged -> noise kept -> steps 2a to 3b -> files written
 
-Publication and charge are on the ledger's disk before anything is released. Stopped after the charge, in
-whatever way, the same call goes on from the noise that was kept (:mod:`ppsm.mechanism.pending`).
+Publication and charge are on the ledger's disk before anything is released. Stopped once the noise is kept,
+in whatever way, the same call goes on from it (:mod:`ppsm.mechanism.pending`).
 """
 
 from collections.abc import Callable

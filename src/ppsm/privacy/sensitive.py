@@ -183,7 +183,7 @@ def apply_sealed_silently(secret: Sensitive, action: Callable[[FloatArray], T], 
     def quiet(values: FloatArray) -> T:
         try:
             return action(values)
-        except PpsmError:
+        except Exception:  # noqa: BLE001 - whatever it says may quote a value
             raise PrivacyError(failed) from None
 
     return apply_sealed(secret, quiet)
