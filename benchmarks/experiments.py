@@ -35,7 +35,7 @@ repetitions = {repetitions}
 # Batches of a few seconds each: one that takes long at the end would measure the wait for it.
 SCALE_GRID = """case = "northeast"
 power_stress = [0.48, 0.54]
-gas_stress = [0.3, 0.9]
+gas_stress = [0.3]
 alphas = [10, 100]
 etas = [0.001]
 mechanisms = ["ppsm-p", "ppsm", "ppsm+prior"]
@@ -165,14 +165,14 @@ def scale(repetitions: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.experiments", description=__doc__)
     parser.add_argument("what", choices=("kill", "scale"))
-    parser.add_argument("--reps", type=int, help="repetitions (default: 4 for kill, 16 for scale)")
+    parser.add_argument("--reps", type=int, help="repetitions (default: 4 for kill, 30 for scale)")
     parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.what == "kill":
         kill(options.reps or 4, options.kills, options.seed)
     else:
-        scale(options.reps or 16)
+        scale(options.reps or 30)
 
 
 if __name__ == "__main__":
