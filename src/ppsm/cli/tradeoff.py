@@ -111,22 +111,11 @@ def _finish(directory: Path, records: "list[Record]", *, as_json: bool) -> None:
 
 
 def _print(rows: "list[TradeoffRow]") -> None:
-    table = Table("alpha MWh", "mechanism", title="Privacy against fidelity (seeded noise, not private)")
-    for heading in ("feasible %", "L1 MWh", "leader %", "electricity %", "gas %", "largest gap %"):
-        table.add_column(heading, justify="right")
+    from ppsm.comparison.pages import HEADINGS, table_cells
 
-    def text(value: float | None, digits: int = 4) -> str:
-        return "-" if value is None else f"{value:,.{digits}f}"
-
+    table = Table(title="Privacy against fidelity (seeded noise, not private)")
+    for place, heading in enumerate(HEADINGS.values()):
+        table.add_column(heading, justify="left" if place < 2 else "right")
     for row in rows:
-        table.add_row(
-            f"{row.alpha_mwh:g}",
-            row.mechanism,
-            text(row.feasible_percent, 0),
-            text(row.l1_distance_mwh, 0),
-            text(row.leader_error_percent),
-            text(row.electricity_error_percent),
-            text(row.gas_error_percent),
-            text(row.gap_percent),
-        )
+        table.add_row(*table_cells(row))
     Console().print(table)
