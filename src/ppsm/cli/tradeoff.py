@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -113,7 +114,8 @@ def _finish(directory: Path, records: "list[Record]", *, as_json: bool) -> None:
 def _print(rows: "list[TradeoffRow]") -> None:
     from ppsm.comparison.pages import HEADINGS, table_cells
 
-    table = Table(title="Privacy against fidelity (seeded noise, not private)")
+    title = "Privacy against fidelity (seeded noise, not private)"
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for place, heading in enumerate(HEADINGS.values()):
         table.add_column(heading, justify="left" if place < 2 else "right")
     for row in rows:
