@@ -192,8 +192,9 @@ def price_ranges(
     ends = np.stack([box.lower, box.upper])
     # An end that some dual was seen to reach cannot be moved.
     reached = np.zeros((2, entries), dtype=np.bool_)
-    for entry in entries_to_tighten.tolist():
-        for end, direction in enumerate((1.0, -1.0)):
+    # One end of all prices, then the other: they move together, so that the last basis is near the next one.
+    for end, direction in enumerate((1.0, -1.0)):
+        for entry in entries_to_tighten.tolist():
             if reached[end, entry]:
                 continue
             if time.perf_counter() > stop:

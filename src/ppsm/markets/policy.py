@@ -7,8 +7,7 @@ is feasible on all of it, and ``cost' x(q)`` is an upper bound on GM's value the
 """
 
 import heapq
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -20,18 +19,19 @@ from ppsm.errors import SolverError
 from ppsm.markets.gas import GasMarket
 from ppsm.markets.region import BurnRegion
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import LpSolution, PersistentLp, solve_lp, solve_lp_inside
+from ppsm.solvers.highs import LpSolution, PersistentLp, solve_lp_inside
 from ppsm.status import Status
 
 _TINY = 1e-9
 _RETRIES = 8
-_RETRIES_ONE_BY_ONE = 30
 # How far pressures follow the flows, in the order of trial.
-_PRESSED = (1.0, 0.5, 0.25)
+_PRESSED = (1.0, 0.5)
 # A path avoids an arc without room as if it were this many arcs of ordinary room.
 _PENALTY = 30.0
 # Room that costs more than this ($ per day) is worth a question to UC's relaxation.
 _WORTH_ASKING_USD = 0.5
+# So is, where there is no solution, a part of the room that is taken.
+_WORTH_ASKING = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,19 @@ class Policy:
 
 
 @dataclass(frozen=True, eq=False)
+class _Wanted:
+    """Responses that ask for too much room, and how much less of it (in their unit) is worth asking for."""
+
+    responses: FloatArray
+    worth: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class _Base:
-    """The cost of ``x0`` (None: none exists), responses that ask for too much room, columns without it."""
+    """The cost of ``x0`` (None: none exists), the room that is wanted, columns without it."""
 
     cost_usd: float | None
-    binding: FloatArray
+    wanted: _Wanted
     lacking: list[int]
 
 
@@ -71,17 +79,13 @@ class _Room:
         most: FloatArray = np.maximum(self._region.largest(weights) - weights @ self._base, 0.0) + lowered
         return most
 
-    def sharpen(self, responses: FloatArray) -> bool:
-        """Ask the relaxation for the extents of these responses; False where all were known."""
-        new = [
-            sign * weights
-            for weights in np.unique(responses, axis=0)
-            for sign in (1.0, -1.0)
-            if not self._region.is_sharp(sign * weights)
-        ]
-        for weights in new:
-            self._region.sharpen(weights)
-        return bool(new)
+    def sharpen(self, wanted: "_Wanted") -> bool:
+        """Learn more of how far responses move, where that may pay; False where nothing new was learned."""
+        new = False
+        for weights, worth in zip(wanted.responses, wanted.worth, strict=True):
+            for sign in (1.0, -1.0):
+                new |= self._region.sharpen(sign * weights, worth)
+        return new
 
 
 class PolicyFinder:
@@ -142,11 +146,11 @@ class PolicyFinder:
         It stays feasible when any one place burns ``lowered_mwh`` less.
         """
         room = _Room(region, base_mwh, lowered_mwh)
-        for guide in self._guides(withdrawal_mwh):
-            found = self._search(withdrawal_mwh, room, guide, seconds_left)
-            if found is not None:
-                return found
-        return None
+        guide = self._guide(withdrawal_mwh)
+        if guide is None:
+            return None
+        tried = (self._search(withdrawal_mwh, room, guide, share, seconds_left) for share in _PRESSED)
+        return next((found for found in tried if found is not None), None)
 
     def recall(
         self,
@@ -165,67 +169,47 @@ class PolicyFinder:
             return None
         return Policy(base.cost_usd, self.market.program.cost @ response, response)
 
-    def _guides(self, withdrawal_mwh: FloatArray) -> Iterator[LpSolution]:
-        """Solutions of GM for paths to follow. It has many, and not every one leads to a policy.
-
-        One inside the optimal face first: flows keep off their limits. Then a vertex from scratch, as a live
-        solver's would depend on what was solved before.
-        """
-        program = self._gas_market_at(withdrawal_mwh)
-        for solve in (solve_lp_inside, solve_lp):
-            with suppress(SolverError):
-                guide = solve(program)
-                if guide.status is Status.PROVEN_OPTIMAL:
-                    yield guide
-
-    def _search(
-        self, withdrawal_mwh: FloatArray, room: _Room, guide: LpSolution, seconds_left: Callable[[], float]
-    ) -> Policy | None:
-        """Choose paths, then ask for the room they need; other paths where there is none."""
-        for pressed, together in itertools.product(_PRESSED, (True, False)):
-            found = self._search_paths(withdrawal_mwh, room, guide, pressed, together, seconds_left)
-            if found is not None:
-                return found
+    def _guide(self, withdrawal_mwh: FloatArray) -> LpSolution | None:
+        """A solution of GM for paths to follow, inside the optimal face: flows keep off their limits."""
+        with suppress(SolverError):
+            guide = solve_lp_inside(self._gas_market_at(withdrawal_mwh))
+            if guide.status is Status.PROVEN_OPTIMAL:
+                return guide
         return None
 
-    def _search_paths(
+    def _search(
         self,
         withdrawal_mwh: FloatArray,
         room: _Room,
         guide: LpSolution,
         pressed: float,
-        together: bool,
         seconds_left: Callable[[], float],
     ) -> Policy | None:
-        """Search with pressures that follow the flows in part; all the way they may leave their limits.
+        """Choose paths, then ask for the room they need; other paths where there is none.
 
-        An arc without room is avoided by all places together, or by one more place at a time: where two ways
-        lead around, neither of which has room for all.
+        Pressures follow the flows in part: all the way they may leave their limits.
         """
-        penalty: dict[tuple[int, int], float] = {}
+        penalty: dict[int, float] = {}
         prices = guide.prices[self.market.balance_rows]
-        for _ in range(_RETRIES if together else _RETRIES_ONE_BY_ONE):
+        for _ in range(_RETRIES):
             response = self._responses(guide.columns, prices, penalty)
             if response is None:
                 return None
             response[self._pressures] *= pressed
             base = self._base(withdrawal_mwh, room, response)
             # Bounds by place overstate what places can do together: ask UC before giving a path up or paying.
-            while base.binding.size and seconds_left() > 0 and room.sharpen(base.binding):
+            while seconds_left() > 0 and room.sharpen(base.wanted):
                 base = self._base(withdrawal_mwh, room, response)
             if base.cost_usd is not None:
                 return self._policy(base, response)
             if not base.lacking or seconds_left() <= 0:
                 return None
             for column in base.lacking:
-                users = np.flatnonzero(response[column]).tolist()
-                free = [place for place in users if (column, place) not in penalty]
-                for place in users if together else free[:1]:
-                    penalty[column, place] = penalty.get((column, place), 1.0) * _PENALTY
+                penalty[column] = penalty.get(column, 1.0) * _PENALTY
         return None
 
     def _responses(
-        self, columns: FloatArray, prices: FloatArray, penalty: dict[tuple[int, int], float]
+        self, columns: FloatArray, prices: FloatArray, penalty: dict[int, float]
     ) -> FloatArray | None:
         """G: for each place the path from a marginal supply (columns x places)."""
         cost = self.market.program.cost
@@ -233,18 +217,16 @@ class PolicyFinder:
         inner = np.minimum(columns, upper - columns)[self._supply]
         near = np.abs(cost[self._supply] - prices[self._supply_at])
         result = np.zeros((columns.size, self.places.size))
-        trees: dict[tuple[object, ...], tuple[FloatArray, list[tuple[int, int, float] | None]]] = {}
+        trees: dict[int, tuple[FloatArray, list[tuple[int, int, float] | None]]] = {}
         for number, place in enumerate(self.places.tolist()):
             # A supply inside its block sets the price; without one, the block whose price is nearest.
             off = np.abs(cost[self._supply] - prices[place])
             order = np.lexsort((-inner, off + near * (inner <= _TINY)))
             for source in order[:4].tolist():
                 root = int(self._supply_at[source])
-                avoided = {column: factor for (column, user), factor in penalty.items() if user == number}
-                key = (root, *sorted(avoided.items()))
-                if key not in trees:
-                    trees[key] = self._paths(root, columns, avoided)
-                distance, step = trees[key]
+                if root not in trees:
+                    trees[root] = self._paths(root, columns, penalty)
+                distance, step = trees[root]
                 if np.isfinite(distance[place]):
                     result[self._supply[source], number] = 1.0
                     self._walk(result, number, place, step)
@@ -344,17 +326,22 @@ class PolicyFinder:
         )
         crossed = np.flatnonzero(tighter.column_lower > tighter.column_upper)
         if crossed.size:
-            return _Base(None, response[crossed], crossed.tolist())
+            # Two extents make the room: one of them has to give back half of what is missing.
+            missing = (tighter.column_lower - tighter.column_upper)[crossed]
+            return _Base(None, _Wanted(response[crossed], 0.5 * missing), crossed.tolist())
         if (tighter.row_lower > tighter.row_upper).any():
-            return _Base(None, response[:0], [])
+            return _Base(None, _Wanted(response[:0], np.empty(0)), [])
         solution = PersistentLp(tighter).solve(is_bounded=True)
         if solution.status is not Status.PROVEN_OPTIMAL:
             lacking = self._lacking(tighter, moving) if explain else []
-            return _Base(None, response[lacking], lacking)
+            room_taken = (column_up + column_down)[lacking]
+            return _Base(None, _Wanted(response[lacking], _WORTH_ASKING * room_taken), lacking)
         # What the room costs is told by the prices of the limits that it moved.
-        paid = np.abs(solution.reduced_costs) * (column_up + column_down) > _WORTH_ASKING_USD
-        paid_rows = np.abs(solution.prices) * (row_up + row_down) > _WORTH_ASKING_USD
-        return _Base(solution.objective, np.vstack([response[paid], row_response[paid_rows]]), [])
+        prices = np.abs(np.concatenate([solution.reduced_costs, solution.prices]))
+        room_taken = np.concatenate([column_up + column_down, row_up + row_down])
+        paid = np.flatnonzero(prices * room_taken > _WORTH_ASKING_USD)
+        responses = np.vstack([response, row_response])[paid]
+        return _Base(solution.objective, _Wanted(responses, _WORTH_ASKING_USD / prices[paid]), [])
 
     def _lacking(self, program: LinearProgram, moving: IntArray) -> list[int]:
         """Moving columns whose bounds or flow rows are violated in the least-violated solution."""

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from ppsm.arrays import FloatArray, SparseMatrix
 from ppsm.errors import SolverError
 from ppsm.markets.evaluate import Followers
+from ppsm.markets.extents import Extents
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
@@ -29,9 +30,9 @@ _WIDENING = 1e-6
 class BurnRegion:
     """What the daily burn by place (junction with plants) can be at a cost up to a target.
 
-    :meth:`bound` finds bounds by place and in total; :meth:`sharpen` asks the relaxation for the extent
-    in one more direction, and remembers it. What is known of a region that this one lies ``within`` holds
-    here too: only the total is asked for anew.
+    :meth:`bound` finds bounds by place and in total; :meth:`extent` asks the relaxation how far the burn goes
+    in one more direction, and remembers it, :meth:`sharpen` only where that pays. What is known of a region
+    that this one lies ``within`` holds here too: only the total is asked for anew.
     """
 
     def __init__(
@@ -46,10 +47,12 @@ class BurnRegion:
         self.empty = not self._limit_cost(target_usd - program.offset)
         self._asked: set[bytes] = set()
         self._known: dict[bytes, float] = {}
+        self._extents = Extents(self._burn.shape[0])
         self.lower_mwh, self.upper_mwh = np.zeros(self._burn.shape[0]), np.full(self._burn.shape[0], np.inf)
         self.total_mwh = (0.0, np.inf)
         if within is not None:
             self._known = dict(within._known)
+            self._extents.inherit(within._extents)
             self.lower_mwh, self.upper_mwh = within.lower_mwh.copy(), within.upper_mwh.copy()
 
     def _limit_cost(self, target_usd: float) -> bool:
@@ -69,26 +72,42 @@ class BurnRegion:
     def bound(self, seconds_left: Callable[[], float]) -> bool:
         """Find the bounds in total, and by place unless inherited; False if the time is up before."""
         places = self._burn.shape[0]
-        self.total_mwh = (-self.sharpen(-np.ones(places)), self.sharpen(np.ones(places)))
+        self.total_mwh = (-self.extent(-np.ones(places)), self.extent(np.ones(places)))
         for place in np.flatnonzero(np.isinf(self.upper_mwh)):
             if seconds_left() <= 0:
                 return False
             unit = np.zeros(places)
             unit[place] = 1.0
-            self.upper_mwh[place] = self.sharpen(unit)
-            self.lower_mwh[place] = max(-self.sharpen(-unit), 0.0)
+            self.upper_mwh[place] = self.extent(unit)
+            self.lower_mwh[place] = max(-self.extent(-unit), 0.0)
         return bool(np.isfinite(self.upper_mwh).all() and np.isfinite(self.total_mwh).all())
 
-    def sharpen(self, weights: FloatArray) -> float:
+    def sharpen(self, weights: FloatArray, worth: float) -> bool:
+        """Bound ``weights' burn`` more closely; ask the relaxation only where that may gain what it is worth.
+
+        Says whether anything new was learned.
+        """
+        key = weights.tobytes()
+        if key in self._asked:
+            return False
+        before = self._known.get(key, np.inf)
+        known = self._known[key] = min(before, _widened(self._extents.at_most(weights), weights))
+        if known - self._extents.at_least(weights) > worth:
+            self.extent(weights)
+        return key in self._asked or known < before - _WIDENING * abs(known)
+
+    def extent(self, weights: FloatArray) -> float:
         """Return ``max weights' burn`` over the relaxation, slightly widened; inf where that failed."""
         key = weights.tobytes()
         if key not in self._asked:
             # Asked once, whatever comes of it: what HiGHS cannot settle now it would not settle later.
             self._asked.add(key)
-            self._known[key] = min(self._extent(weights), self._known.get(key, np.inf))
+            asked = self._ask(weights)
+            self._extents.cut(weights, asked)
+            self._known[key] = min(asked, self._known.get(key, np.inf))
         return self._known[key]
 
-    def _extent(self, weights: FloatArray) -> float:
+    def _ask(self, weights: FloatArray) -> float:
         self._live.set_cost(-(self._burn.T @ weights))
         try:
             solution = self._live.solve()
@@ -96,8 +115,8 @@ class BurnRegion:
             return np.inf
         if solution.status is not Status.PROVEN_OPTIMAL:
             return np.inf
-        value = -solution.objective
-        return value + (_WIDENING_MWH + _WIDENING * abs(value)) * max(1.0, float(np.abs(weights).max()))
+        self._extents.hold(self._burn @ solution.columns)
+        return _widened(-solution.objective, weights)
 
     def between(self, low_mwh: float, high_mwh: float) -> "BurnRegion":
         """The part of the region whose total burn is in an interval; it shares what is known of the whole."""
@@ -105,16 +124,16 @@ class BurnRegion:
         part.total_mwh = (low_mwh, high_mwh)
         return part
 
-    def is_sharp(self, weights: FloatArray) -> bool:
-        """Whether the relaxation was asked in this direction."""
-        return weights.tobytes() in self._asked
-
     def largest(self, weights: FloatArray) -> FloatArray:
         """Upper bounds on ``weights' burn`` by row: what the relaxation said, else what the limits say."""
         most = knapsack(weights, self.lower_mwh, self.upper_mwh, self.total_mwh)
         known = np.array([self._known.get(row.tobytes(), np.inf) for row in weights])
         bounds: FloatArray = np.minimum(most, known)
         return bounds
+
+
+def _widened(value: float, weights: FloatArray) -> float:
+    return value + (_WIDENING_MWH + _WIDENING * abs(value)) * max(1.0, float(np.abs(weights).max()))
 
 
 def knapsack(

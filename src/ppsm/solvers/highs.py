@@ -136,6 +136,11 @@ class PersistentLp:
             columns.size, columns.astype(np.int32), np.ascontiguousarray(lower), np.ascontiguousarray(upper)
         )
 
+    def add_row(self, weights: FloatArray, lower: float, upper: float) -> None:
+        """Add a row at the end; ``program`` stays what the LP was made from."""
+        columns = np.flatnonzero(weights).astype(np.int32)
+        self._highs.addRow(lower, upper, columns.size, columns, np.ascontiguousarray(weights[columns]))
+
     def set_cost(self, cost: FloatArray) -> None:
         """Change the whole cost vector."""
         columns = np.arange(cost.size, dtype=np.int32)
