@@ -50,7 +50,7 @@ class Experiment:
     gap: float = 5e-4
     clear_seconds: float = 20.0
     original_seconds: float = 120.0
-    fidelity_seconds: float = 10.0
+    fidelity_seconds: float = 5.0
 
     def __post_init__(self) -> None:
         for name in ("power_stress", "gas_stress", "alphas", "etas", "mechanisms"):

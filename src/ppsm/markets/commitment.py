@@ -20,13 +20,18 @@ import xarray as xr
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.cases.schema import Case
-from ppsm.errors import InputError
+from ppsm.errors import InputError, SolverError
 from ppsm.game.linopy_reader import read_linopy
 from ppsm.markets.power import PowerSystem, add_dispatch, add_network
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import solve_mip_with_highs
+from ppsm.solvers.highs import Basis, LpSolution, PersistentLp, solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
-from ppsm.status import Status
+from ppsm.status import Status, relative_gap
+
+# Integers of a relaxation within this of a whole number are whole.
+_WHOLE = 1e-6
+# For LPs of this size with figures of very different sizes.
+RELAXATION_FEASIBILITY = 1e-7
 
 
 @dataclass(frozen=True)
@@ -220,6 +225,7 @@ class UnitCommitment:
             [self.system.fleets.get_loc(link.fleet) for link in case.links], dtype=int
         )
         self.burn_map = self._burn_map()
+        self._bases: dict[float, Basis] = {}
 
     def _burn_map(self) -> SparseMatrix:
         """Daily burn by link as a linear function of the columns (MWh of gas per MW accepted for an hour)."""
@@ -243,14 +249,17 @@ class UnitCommitment:
 
         None where a plant that must run may not.
         """
+        program = self._loaded(power_stress)
+        return program if least_mw is None else self._with_least(program, least_mw)
+
+    def _loaded(self, power_stress: float) -> LinearProgram:
         shift = np.zeros(self.program.shape[0])
         load = self.system.load_mw(power_stress).transpose("hour", "bus").values
         shift[self._balance] = load
         if self._reserve.size:
             demand = self.system.case.load_mw(power_stress).sum(axis=1)
             shift[self._reserve] = self.system.case.reserve_fraction * demand
-        program = self.program.shifted(shift)
-        return program if least_mw is None else self._with_least(program, least_mw)
+        return self.program.shifted(shift)
 
     def _with_least(self, program: LinearProgram, least_mw: FloatArray) -> LinearProgram | None:
         usual = self.system.least_mw.values[self.link_fleets]
@@ -287,6 +296,45 @@ class UnitCommitment:
         return CommitmentOutcome(
             result.status, levels, result.objective, result.bound, on, result.columns, result.seconds
         )
+
+    def basis_of_relaxation(self, power_stress: float) -> Basis:
+        """The optimal basis of the relaxation without levels: near those of all others at the stress.
+
+        From nothing, so that what starts here does not depend on what was solved before.
+        """
+        if power_stress not in self._bases:
+            relaxation = PersistentLp(self._loaded(power_stress), feasibility=RELAXATION_FEASIBILITY)
+            relaxation.solve()
+            self._bases[power_stress] = relaxation.basis()
+        return self._bases[power_stress]
+
+    def solve_near_relaxation(
+        self, power_stress: float, program: LinearProgram | None, levels: tuple[int, ...], limits: SolveLimits
+    ) -> CommitmentOutcome:
+        """Solve UC with every integer next to the relaxation's; the whole of it where that misses the gap.
+
+        Most integers of the relaxation are whole, so that little is left to search.
+        """
+        relaxed = None if program is None else self._relaxed(power_stress, program)
+        if program is None or relaxed is None or relaxed.status is not Status.PROVEN_OPTIMAL:
+            return self.solve(program, levels, limits)
+        lower, upper = program.column_lower.copy(), program.column_upper.copy()
+        whole = np.flatnonzero(self.is_integer)
+        lower[whole] = np.maximum(lower[whole], np.floor(relaxed.columns[whole] + _WHOLE))
+        upper[whole] = np.minimum(upper[whole], np.ceil(relaxed.columns[whole] - _WHOLE))
+        near = replace(program, column_lower=lower, column_upper=upper)
+        found = self.solve(near, levels, limits)
+        if found.objective_usd is None or relative_gap(found.objective_usd, relaxed.objective) > limits.gap:
+            return self.solve(program, levels, limits)
+        return replace(found, bound_usd=relaxed.objective)
+
+    def _relaxed(self, power_stress: float, program: LinearProgram) -> LpSolution | None:
+        relaxation = PersistentLp(program, feasibility=RELAXATION_FEASIBILITY)
+        relaxation.start_from(self.basis_of_relaxation(power_stress))
+        try:
+            return relaxation.solve()
+        except SolverError:
+            return None
 
     def commitment_cost_usd(self, on: IntArray) -> float:
         """No-load and start-up cost of a commitment (units on by fleet and hour)."""

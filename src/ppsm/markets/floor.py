@@ -139,7 +139,7 @@ class PriceFloors:
         program = self.followers.commitment.at(power_stress, self.followers.levels.least_at(levels))
         if program is None:
             return None
-        region = BurnRegion(self.followers, program, target_usd, within)
+        region = BurnRegion(self.followers, power_stress, program, target_usd, within)
         if not region.empty and not region.bound(seconds_left):
             return None
         self._regions[key] = region

@@ -32,6 +32,7 @@ from ppsm.status import Status, relative_gap
 # UC is solved ten times closer than the gap asked for, so that what is left goes to prices.
 _UC_SHARE_OF_GAP = 0.1
 _UC_FEASIBILITY = 1e-7
+_COARSE_GAP = 0.002
 # Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
 _TARGET_SHARE_OF_GAP = 0.98
 # The less must be refuted the easier: where the gap asked for is out of reach, multiples of it are tried, as
@@ -241,14 +242,17 @@ class _Search:
     def _deliver(self, levels: IntArray) -> None:
         """Where GM cannot serve UC's burn: commitments that it can, at rising levels until one is valid."""
         for _ in range(_ROUNDS):
-            answer = self._deliverable(levels)
+            # Mostly EM then dispatches what GM cannot serve after all: a coarse search is enough to know.
+            answer = self._deliverable(levels, max(_COARSE_GAP, self.gap))
+            if answer is not None and not answer.invalid:
+                self._deliverable(levels, _UC_SHARE_OF_GAP * self.gap)
             if answer is None or not answer.invalid:
                 return
             prices = answer.gas.prices_usd_per_mwh[self.followers.gas.plants]
             levels = np.maximum(levels, self.followers.levels.needed(prices))
 
-    def _deliverable(self, levels: IntArray) -> GameAnswer | None:
-        """The answer to the cheapest commitment at some levels whose burn GM can serve, if there is one."""
+    def _deliverable(self, levels: IntArray, gap: float) -> GameAnswer | None:
+        """The answer to a cheapest commitment at some levels whose burn GM can serve, if there is one."""
         commitment = self.followers.commitment
         program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
         if program is None or self.left() <= 0:
@@ -256,9 +260,7 @@ class _Search:
         joint = join(commitment, program, self.followers.gas.market, self.demand)
         padded = np.zeros(joint.shape[1], dtype=bool)
         padded[: commitment.is_integer.size] = commitment.is_integer
-        limits = SolveLimits(
-            gap=_UC_SHARE_OF_GAP * self.gap, seconds=self.left(), feasibility=_UC_FEASIBILITY
-        )
+        limits = SolveLimits(gap=gap, seconds=self.left(), feasibility=_UC_FEASIBILITY)
         outcome = commitment.solve(joint, tuple(levels.tolist()), limits, integer=padded)
         self.solved += 1
         if outcome.status is Status.INFEASIBLE and not levels.any():

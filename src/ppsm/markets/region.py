@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, SparseMatrix
 from ppsm.errors import SolverError
+from ppsm.markets.commitment import RELAXATION_FEASIBILITY
 from ppsm.markets.evaluate import Followers
 from ppsm.markets.extents import Extents
 from ppsm.program import LinearProgram
@@ -38,12 +39,14 @@ class BurnRegion:
     def __init__(
         self,
         followers: Followers,
+        power_stress: float,
         program: LinearProgram,
         target_usd: float,
         within: "BurnRegion | None" = None,
     ) -> None:
         self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
-        self._live = PersistentLp(_with_cost_row(program), feasibility=1e-7)
+        self._live = PersistentLp(_with_cost_row(program), feasibility=RELAXATION_FEASIBILITY)
+        self._live.start_from(followers.commitment.basis_of_relaxation(power_stress))
         self.empty = not self._limit_cost(target_usd - program.offset)
         self._asked: set[bytes] = set()
         self._known: dict[bytes, float] = {}
@@ -67,6 +70,7 @@ class BurnRegion:
         row = np.array([self._live.program.shape[0] - 1])
         self._live.set_row_bounds(row, np.array([-np.inf]), np.array([target_usd / _USD_PER_ROW_UNIT]))
         self._live.use_primal_simplex()
+        self._cheapest = self._live.basis()
         return True
 
     def bound(self, seconds_left: Callable[[], float]) -> bool:
@@ -108,6 +112,8 @@ class BurnRegion:
         return self._known[key]
 
     def _ask(self, weights: FloatArray) -> float:
+        # The way from the last extent would be longer, and the answer a matter of what was asked before.
+        self._live.start_from(self._cheapest)
         self._live.set_cost(-(self._burn.T @ weights))
         try:
             solution = self._live.solve()

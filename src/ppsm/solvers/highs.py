@@ -95,6 +95,14 @@ class LpSolution:
     reduced_costs: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Which columns and rows of an LP are basic, and at which bound the others are."""
+
+    columns: tuple[highspy.HighsBasisStatus, ...]
+    rows: tuple[highspy.HighsBasisStatus, ...]
+
+
 class PersistentLp:
     """An LP that lives in HiGHS; after a change it re-solves from the last basis.
 
@@ -145,6 +153,19 @@ class PersistentLp:
         """Change the whole cost vector."""
         columns = np.arange(cost.size, dtype=np.int32)
         self._highs.changeColsCost(cost.size, columns, np.ascontiguousarray(cost))
+
+    def basis(self) -> Basis:
+        """The basis of the last solve."""
+        found = self._highs.getBasis()
+        return Basis(tuple(found.col_status), tuple(found.row_status))
+
+    def start_from(self, basis: Basis) -> None:
+        """Take a basis for the next solve in place of the last one; rows beyond it are not tight."""
+        wanted = highspy.HighsBasis()
+        beyond = self._highs.getNumRow() - len(basis.rows)
+        wanted.col_status = list(basis.columns)
+        wanted.row_status = [*basis.rows, *[highspy.HighsBasisStatus.kBasic] * beyond]
+        self._highs.setBasis(wanted)
 
     def solve(self, *, is_bounded: bool = False) -> LpSolution:
         """Solve from the last basis; a status that is not final is settled by a second look.
