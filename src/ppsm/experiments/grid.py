@@ -132,7 +132,7 @@ def _positive(experiment: Experiment, *names: str) -> None:
 _PAPER: dict[str, Any] = {"alphas": (10.0, 100.0, 1000.0), "etas": (0.001,), "repetitions": 30}
 _THREE = ("laplace", "ppsm-p", "ppsm")
 GRIDS: dict[str, dict[str, Any]] = {
-    "table1": {**_PAPER, "mechanisms": (*_THREE, "ppsm+prior")},
+    "table1": {**_PAPER, "mechanisms": (*_THREE, "ppsm+prior", "ppsm+prior5")},
     "table2": {**_PAPER, "alphas": (1000.0,), "etas": (0.001, 0.01, 0.1), "mechanisms": _THREE},
     "figure3": {**_PAPER, "mechanisms": _THREE},
     # Beyond the paper.

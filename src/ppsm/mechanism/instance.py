@@ -173,7 +173,7 @@ class Workspace:
         self._originals[power_stress, gas_stress] = outcome
 
     def predictor(self, instance: Instance) -> Predictor:
-        """The paper's setting: published value and prices, in step 2a each off by about 10 % of itself."""
+        """The paper's setting: published value and prices, in step 2a with noise of 10 % of their average."""
         original = self.original(instance.power_stress, instance.gas_stress)
         game = self.game(instance.power_stress)
         figures = published(original, game.sensitive_follower, game.price_names)

@@ -20,8 +20,7 @@ from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 
-# Standard deviation of the noise on the leader's prices, as a share of each price; the paper (section 7) has
-# 10 % of the average price for all of them.
+# Standard deviation of the noise on the leader's prices, as a share of the average price (section 7).
 PRICE_NOISE = 0.1
 
 
@@ -96,7 +95,7 @@ class PublicOutcome:
     seed
         Of the Gaussian noise on the prices of step 2a. It is no privacy noise: the prices are public.
     noise
-        Its standard deviation relative to each price; the paper's is 10 % of the average price.
+        Its standard deviation as a share of the average price (in absolute value).
     """
 
     publication: Publication
@@ -105,12 +104,12 @@ class PublicOutcome:
     name: str = "public"
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
-        """The published prices, each off by about 10 % of itself."""
+        """The published prices, each off by about 10 % of their average."""
         require_released(noisy, "demand of step 2a")
         prices = self._published(coordination)
         generator = np.random.default_rng(integer(self.seed, "seed"))
-        factor = 1.0 + self.noise * generator.standard_normal(prices.size)
-        return prices * factor
+        spread = self.noise * float(np.abs(prices).mean())
+        return prices + spread * generator.standard_normal(prices.size)
 
     def predict_outcome(
         self, noisy: Released, decision: Decision, coordination: Coordination
