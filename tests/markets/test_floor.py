@@ -74,7 +74,7 @@ def test_programs_without_a_verdict_prove_nothing_and_end(monkeypatch: pytest.Mo
     def unsettled(program: LinearProgram) -> LpSolution:
         raise SolverError("no verdict")
 
-    monkeypatch.setattr(BurnRegion, "_extent", lambda *_: math.inf)
+    monkeypatch.setattr(BurnRegion, "_ask", lambda *_: math.inf)
     monkeypatch.setattr("ppsm.markets.policy.solve_lp_inside", unsettled)
     proof = PriceFloors(solver.followers).levels(0.0, demand, 0.9999 * best.power.cost_usd, best, unlimited)
     assert not proof.levels.any()

@@ -377,3 +377,18 @@ def test_no_time_for_the_least_widening_is_no_reason_to_fail(
 def test_names_of_mechanisms() -> None:
     assert list(MECHANISMS) == ["laplace", "ppsm-p", "ppsm"]
     assert replace(ALL[2], alpha=1.0).name == "ppsm"
+
+
+def test_the_leaders_prices_are_off_by_a_tenth_of_their_average(
+    secret: Sensitive, towns: GameCoordination, ledger: Ledger
+) -> None:
+    """The same noise on cheap and dear prices, as in section 7 of the paper."""
+    publication = published(secret, towns, ledger).publication
+    noisy = Laplace(alpha=5.0).simulate(secret, towns, PublicOutcome(publication, seed=1), seed=1).released
+    prices = publication.figures.prices
+    drawn = np.array(
+        [PublicOutcome(publication, seed=seed).predict_prices(noisy, towns) for seed in range(2000)]
+    )
+    expected = 0.1 * np.abs(prices).mean()
+    assert drawn.mean(axis=0) == pytest.approx(prices, abs=0.1 * expected)
+    assert drawn.std(axis=0) == pytest.approx(np.full(prices.size, expected), rel=0.1)

@@ -1,4 +1,4 @@
-"""LPs that one method leaves without a verdict."""
+"""LPs that stay alive: verdicts that one method leaves open, rows that come later, bases."""
 
 import numpy as np
 import pytest
@@ -37,3 +37,19 @@ def test_an_lp_that_no_method_settles_is_an_error_and_leaves_the_solver_usable()
     for kind in ("simplex", "ipm"):
         lp._highs.setOptionValue(f"{kind}_iteration_limit", 1000)
     assert lp.solve().objective == pytest.approx(9.0)
+
+
+def test_a_row_that_is_added_holds_from_then_on() -> None:
+    lp = transport()
+    lp.solve()
+    lp.add_row(np.array([1.0, 0.0, 0.0, 0.0]), -np.inf, 1.0)  # then it is 1 + 3 * 2 + 3 * 1 + 3
+    assert lp.solve().objective == pytest.approx(13.0)
+
+
+def test_a_basis_serves_a_program_with_more_rows() -> None:
+    small, large = transport(), transport()
+    small.solve()
+    large.add_row(np.ones(4), -np.inf, 100.0)
+    large.start_from(small.basis())
+    assert large.solve().objective == pytest.approx(9.0)
+    assert large._highs.getInfo().simplex_iteration_count == 0
