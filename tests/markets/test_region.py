@@ -69,9 +69,14 @@ def region_of(seed: int) -> tuple[BurnRegion, float]:
 @pytest.mark.parametrize("seed", [2, 3, 5])
 def test_sharpening_asks_only_where_it_can_gain(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     region, size = region_of(seed)
-    asked = []
+    asked: list[FloatArray] = []
     ask = BurnRegion._ask
-    monkeypatch.setattr(BurnRegion, "_ask", lambda self, weights: asked.append(weights) or ask(self, weights))
+
+    def counted(region: BurnRegion, weights: FloatArray) -> float:
+        asked.append(weights)
+        return ask(region, weights)
+
+    monkeypatch.setattr(BurnRegion, "_ask", counted)
     generator = np.random.default_rng(seed)
     for weights in generator.normal(size=(20, region.lower_mwh.size)):
         rounding = 0.1 * max(1.0, float(np.abs(weights).max()))  # what bounds are widened by, and more
