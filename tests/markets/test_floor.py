@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.markets.small_games import small_game
 
+from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
 from ppsm.markets.evaluate import GameAnswer
 from ppsm.markets.floor import PriceFloors
@@ -66,15 +67,26 @@ def test_what_holds_at_lower_levels_holds_at_higher_ones() -> None:
     assert floors._is_known_empty(0.3, 100.0, one)
 
 
-def test_programs_without_a_verdict_prove_nothing_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["extent", "guide"])
+def test_programs_without_a_verdict_prove_nothing_and_end(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, demand = small_game(5)
     solver = GasAwareCommitment(case)
     best = optimum(solver, demand)
+    asked: list[object] = []
 
-    def unsettled(program: LinearProgram) -> LpSolution:
+    def without_extent(region: BurnRegion, weights: FloatArray) -> float:
+        del region
+        asked.append(weights)
+        return math.inf
+
+    def without_guide(program: LinearProgram) -> LpSolution:
+        asked.append(program)
         raise SolverError("no verdict")
 
-    monkeypatch.setattr(BurnRegion, "_ask", lambda *_: math.inf)
-    monkeypatch.setattr("ppsm.markets.policy.solve_lp_inside", unsettled)
+    if what == "extent":
+        monkeypatch.setattr(BurnRegion, "_ask", without_extent)
+    else:
+        monkeypatch.setattr("ppsm.markets.policy.solve_lp_inside", without_guide)
     proof = PriceFloors(solver.followers).levels(0.0, demand, 0.9999 * best.power.cost_usd, best, unlimited)
     assert not proof.levels.any()
+    assert asked

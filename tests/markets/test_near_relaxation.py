@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tests.markets.small_games import small_game
 
-from ppsm.markets.commitment import UnitCommitment
+from ppsm.markets.commitment import CommitmentOutcome, UnitCommitment
+from ppsm.program import LinearProgram
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
 
@@ -31,16 +32,42 @@ def test_the_gap_is_kept_and_the_bound_holds(seed: int) -> None:
         )
 
 
+@pytest.mark.parametrize(("seed", "searches"), [(3, 1), (2, 2)])
+def test_the_whole_is_searched_only_where_the_neighbourhood_misses_the_gap(
+    seed: int, searches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commitment = UnitCommitment(small_game(seed)[0])
+    asked: list[LinearProgram | None] = []
+    solve = UnitCommitment.solve
+
+    def counted(
+        self: UnitCommitment, program: LinearProgram | None, levels: tuple[int, ...], limits: SolveLimits
+    ) -> CommitmentOutcome:
+        asked.append(program)
+        return solve(self, program, levels, limits)
+
+    monkeypatch.setattr(UnitCommitment, "solve", counted)
+    program = commitment.at(0.0)
+    commitment.solve_near_relaxation(0.0, program, (), LIMITS)
+    assert len(asked) == searches
+    assert asked[0] is not program
+    assert (asked[-1] is program) == (searches == 2)
+
+
 def test_what_was_solved_before_changes_nothing() -> None:
     case, _ = small_game(3)
     fresh, busy = UnitCommitment(case), UnitCommitment(case)
     for stress in (0.1, 0.0, 0.05):
         busy.solve_near_relaxation(stress, busy.at(stress), (), LIMITS)
-    first = fresh.solve_near_relaxation(0.0, fresh.at(0.0), (), LIMITS)
-    again = busy.solve_near_relaxation(0.0, busy.at(0.0), (), LIMITS)
-    assert first.on is not None
-    assert again.on is not None
-    assert np.array_equal(first.on, again.on)
+    for stress in (0.0, 0.1):
+        one, other = (each.basis_of_relaxation(stress) for each in (fresh, busy))
+        assert (one.columns, one.rows) == (other.columns, other.rows)
+        first, again = (
+            each.solve_near_relaxation(stress, each.at(stress), (), LIMITS).on for each in (fresh, busy)
+        )
+        assert first is not None
+        assert again is not None
+        assert np.array_equal(first, again)
 
 
 def test_a_load_that_nobody_can_serve_has_no_commitment() -> None:

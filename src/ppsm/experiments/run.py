@@ -24,6 +24,7 @@ from ppsm.experiments.worker import (
 )
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.instance import Instance, Record, record_key
+from ppsm.mechanism.predictors import PRICE_NOISE
 
 CACHE = "commitments"
 
@@ -139,6 +140,7 @@ def _settings(experiment: Experiment) -> dict[str, object]:
         "original_seconds": experiment.original_seconds,
         "epsilon": experiment.epsilon,
         "fidelity_seconds": experiment.fidelity_seconds,
+        "noise_of_step_2a": f"{PRICE_NOISE:.0%} of the average price",
     }
 
 

@@ -10,6 +10,7 @@ and changes coefficients of ``least_output`` for a level.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -323,15 +324,17 @@ class UnitCommitment:
         lower[whole] = np.maximum(lower[whole], np.floor(relaxed.columns[whole] + _WHOLE))
         upper[whole] = np.minimum(upper[whole], np.ceil(relaxed.columns[whole] - _WHOLE))
         near = replace(program, column_lower=lower, column_upper=upper)
-        found = self.solve(near, levels, limits)
-        if found.objective_usd is None or relative_gap(found.objective_usd, relaxed.objective) > limits.gap:
-            return self.solve(program, levels, limits)
-        return replace(found, bound_usd=relaxed.objective)
+        with suppress(SolverError):
+            found = self.solve(near, levels, limits)
+            cost = found.objective_usd
+            if cost is not None and relative_gap(cost, relaxed.objective) <= limits.gap:
+                return replace(found, bound_usd=relaxed.objective)
+        return self.solve(program, levels, limits)
 
     def _relaxed(self, power_stress: float, program: LinearProgram) -> LpSolution | None:
         relaxation = PersistentLp(program, feasibility=RELAXATION_FEASIBILITY)
-        relaxation.start_from(self.basis_of_relaxation(power_stress))
         try:
+            relaxation.start_from(self.basis_of_relaxation(power_stress))
             return relaxation.solve()
         except SolverError:
             return None

@@ -89,6 +89,8 @@ class ElectricityMarket:
         load = system.load_mw(power_stress).transpose("hour", "bus").values
         constant = self._zero.row_lower[self._balance]
         self._set(self._balance, lower=constant + load, upper=constant + load)
+        # Where bids tie, what the plants burn must not depend on what was dispatched before.
+        self._live.forget()
         solution = self._live.solve()
         if solution.status is not Status.PROVEN_OPTIMAL:
             return None

@@ -240,16 +240,22 @@ class _Search:
             current = self._unit_commitment(levels)
 
     def _deliver(self, levels: IntArray) -> None:
-        """Where GM cannot serve UC's burn: commitments that it can, at rising levels until one is valid."""
+        """Where GM cannot serve UC's burn: commitments that it can, at rising levels until one is valid.
+
+        Mostly EM then dispatches what GM cannot serve after all. That ends the search without a verdict, so
+        that a fine one is made only where a coarse one leads to an answer.
+        """
+        coarse, fine = max(_COARSE_GAP, self.gap), _UC_SHARE_OF_GAP * self.gap
         for _ in range(_ROUNDS):
-            # Mostly EM then dispatches what GM cannot serve after all: a coarse search is enough to know.
-            answer = self._deliverable(levels, max(_COARSE_GAP, self.gap))
+            answer = self._deliverable(levels, coarse)
             if answer is not None and not answer.invalid:
-                self._deliverable(levels, _UC_SHARE_OF_GAP * self.gap)
+                answer = self._deliverable(levels, fine)
             if answer is None or not answer.invalid:
-                return
+                break
             prices = answer.gas.prices_usd_per_mwh[self.followers.gas.plants]
             levels = np.maximum(levels, self.followers.levels.needed(prices))
+        if self.best is not None and levels.any() and not self._closed():
+            self._deliverable(np.zeros_like(levels), fine)  # for its bound
 
     def _deliverable(self, levels: IntArray, gap: float) -> GameAnswer | None:
         """The answer to a cheapest commitment at some levels whose burn GM can serve, if there is one."""

@@ -2,10 +2,11 @@
 
 Step 2b. Predicted gas prices ask for levels (:mod:`ppsm.markets.validity`), and UC at these levels is the
 leader's problem with prices fixed. It is a prediction, so a gap of 1 % is enough: a commitment next to the
-LP relaxation has it (0.1 to 0.4 % on the Northeast case) in 0.3 s of CPU time, where HiGHS needs 1.2 s for
-the whole MILP. The search starts from the relaxation without prices and is kept by power stress and levels,
-so a decision is a function of public inputs alone: a remembered commitment of the game, which may have been
-found with the true demand, is never used here.
+LP relaxation has it (0.1 to 0.4 % on the Northeast case) in 0.3 s of CPU time, and 0.7 s once per power
+stress, where HiGHS needs 1.2 s for the whole MILP. The search starts from the relaxation without prices and
+is kept by power stress and levels, and EM dispatches from nothing, so a decision is a function of public
+inputs alone: a remembered commitment of the game, which may have been found with the true demand, is never
+used here.
 """
 
 import math

@@ -159,13 +159,20 @@ class PersistentLp:
         found = self._highs.getBasis()
         return Basis(tuple(found.col_status), tuple(found.row_status))
 
+    def forget(self) -> None:
+        """Solve from nothing next time: of several optima a warm start takes one near the last."""
+        self._highs.clearSolver()
+
     def start_from(self, basis: Basis) -> None:
-        """Take a basis for the next solve in place of the last one; rows beyond it are not tight."""
+        """Solve from a basis next time, forgetting all else; rows beyond it are not tight."""
+        self.forget()
         wanted = highspy.HighsBasis()
         beyond = self._highs.getNumRow() - len(basis.rows)
         wanted.col_status = list(basis.columns)
         wanted.row_status = [*basis.rows, *[highspy.HighsBasisStatus.kBasic] * beyond]
-        self._highs.setBasis(wanted)
+        if self._highs.setBasis(wanted) == highspy.HighsStatus.kError:
+            rows, columns = len(basis.rows), len(basis.columns)
+            raise SolverError(f"{HIGHS} refused a basis of {rows} rows and {columns} columns.")
 
     def solve(self, *, is_bounded: bool = False) -> LpSolution:
         """Solve from the last basis; a status that is not final is settled by a second look.
@@ -198,7 +205,7 @@ class PersistentLp:
         """Forget the basis and try every other way before giving up."""
         status = highspy.HighsModelStatus.kUnknown
         for options in _OTHER_WAYS:
-            self._highs.clearSolver()
+            self.forget()
             status = self._run_with({"presolve": "off", **options})
             if status in _STATUS:
                 return status
