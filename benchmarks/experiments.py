@@ -70,7 +70,7 @@ def _run_under_fire(grid: Path, out: Path, kills: int, chance: random.Random) ->
     """Kill the run or a worker of it, so many times; then let it end."""
     for number in range(kills):
         run = _start(grid, out)
-        if _ends_within(run, chance.uniform(5.0, 40.0)):
+        if _ends_within(run, chance.uniform(4.0, 15.0)):
             print(f"the run ended before kill {number + 1} of {kills}", flush=True)
             return
         workers = _workers_of(run)
@@ -165,14 +165,14 @@ def scale(repetitions: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.experiments", description=__doc__)
     parser.add_argument("what", choices=("kill", "scale"))
-    parser.add_argument("--reps", type=int, help="repetitions (default: 4 for kill, 30 for scale)")
+    parser.add_argument("--reps", type=int, help="repetitions (default: 4 for kill, 90 for scale)")
     parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.what == "kill":
         kill(options.reps or 4, options.kills, options.seed)
     else:
-        scale(options.reps or 30)
+        scale(options.reps or 90)
 
 
 if __name__ == "__main__":

@@ -151,6 +151,20 @@ def test_least_widening_finds_the_threshold(threshold: float) -> None:
     assert found.factor - found.bound <= 1.2e-3 * found.factor
 
 
+def test_narrower_bands_with_a_vector_that_may_be_far_away_are_not_taken() -> None:
+    point = Incumbent(0.0, np.zeros(1), np.zeros(1), np.zeros(0, dtype=np.int64))
+
+    def attempt(factor: float) -> SearchOutcome:
+        if factor < 20.0:
+            return SearchOutcome(Status.NO_INCUMBENT, None, -np.inf, 1)
+        return SearchOutcome(Status.PROVEN_OPTIMAL if factor > 30.0 else Status.INCUMBENT, point, 0.0, 1)
+
+    found = least_widening(1.0, attempt)
+    assert found.outcome is not None
+    assert found.outcome.status is Status.PROVEN_OPTIMAL
+    assert 30.0 < found.factor < 1.25 * 30.0
+
+
 # A vector that nothing is proven about takes a few more: wider bands might give a better one.
 @pytest.mark.parametrize(("status", "most"), [(Status.PROVEN_OPTIMAL, 8), (Status.INCUMBENT, 14)])
 def test_where_nothing_is_refuted_a_few_attempts_are_enough(status: Status, most: int) -> None:

@@ -1,4 +1,4 @@
-"""Where bids tie EM has many answers; which one it gives depends on its input alone, not on its past."""
+"""Where a market has many optimal answers, which one it gives depends on its input alone, not on its past."""
 
 from dataclasses import replace
 
@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 from tests.markets.small_games import small_game
 
+from ppsm.arrays import FloatArray
+from ppsm.cases import load_case
+from ppsm.markets.clearing import GasClearing
 from ppsm.markets.electricity import ElectricityMarket
 from ppsm.markets.evaluate import Followers
+from ppsm.markets.gas import build_gas_market
 from ppsm.solvers.mip import SolveLimits
 
 
@@ -29,3 +33,24 @@ def test_the_burn_of_a_commitment_does_not_depend_on_what_was_dispatched_before(
         again = busy.clear(0.0, on, least)
         assert again is not None
         assert first.burn_mwh.tolist() == again.burn_mwh.tolist()
+
+
+def test_gas_prices_of_a_day_do_not_depend_on_the_days_before() -> None:
+    case = load_case("northeast")
+    market = build_gas_market(case)
+    generator = np.random.default_rng(0)
+
+    def withdrawal(stress: float) -> FloatArray:
+        noise = generator.laplace(0.0, 10.0, len(case.deliveries))
+        burn = generator.uniform(0.0, 300.0, len(case.links))
+        return market.withdrawal_mwh(np.maximum(case.demand_mwh(stress) + noise, 0.0), burn)
+
+    days = [withdrawal(stress) for stress in np.linspace(0.0, 0.6, 12)]
+    caps = np.full(len(case.links), 40.0)
+    forth, back = GasClearing(market), GasClearing(market)
+    first = [forth.clear(day, caps) for day in days]
+    again = [back.clear(day, caps) for day in reversed(days)][::-1]
+    for one, other in zip(first, again, strict=True):
+        assert one is not None
+        assert other is not None
+        assert one.prices_usd_per_mwh.tolist() == other.prices_usd_per_mwh.tolist()

@@ -38,7 +38,11 @@ def tradeoff(
     eta_p: Annotated[str, typer.Option(help="Half-width of the value band.")] = "0.1%",
     eta_d: Annotated[str, typer.Option(help="Half-width of the price bands.")] = "0.1%",
     time_limit: Annotated[
-        float, typer.Option(help="Seconds for clearing the markets with a new release; the original has 300.")
+        float,
+        typer.Option(
+            help="Seconds for clearing the markets with a new release; the original has 300. Runs kept "
+            "in --out are not repeated with another limit."
+        ),
     ] = 30.0,
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,

@@ -4,6 +4,7 @@ An engine yields each task with its result as it comes, in any order; a task tha
 again is yielded with a :class:`WorkerDied` instead, so that no result is lost to it.
 """
 
+import logging
 import os
 import signal
 import threading
@@ -163,7 +164,11 @@ def cluster(address: str, workers: int) -> Iterator[ClusterEngine]:
     if address == "local":
         with (
             LocalCluster(
-                n_workers=_at_least_one(workers), threads_per_worker=1, dashboard_address=None
+                n_workers=_at_least_one(workers),
+                threads_per_worker=1,
+                dashboard_address=None,
+                # Workers complain of a scheduler that left while the cluster closes.
+                silence_logs=logging.CRITICAL,
             ) as local,
             Client(local) as client,
         ):

@@ -46,6 +46,8 @@ class GasClearing:
 
         None where the withdrawals cannot be served.
         """
+        # A junction where nobody withdraws may have many prices: which one must not depend on earlier days.
+        self._live.forget()
         day = self._solve(withdrawal_mwh, None)
         if day is None or caps_usd_per_mwh is None:
             return day

@@ -3,7 +3,7 @@
 from ppsm.privacy.accountant import Accountant, Balance, price
 from ppsm.privacy.audit import AuditReport, audit_laplace, audit_mechanism
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.ledger import Ledger, Verification
+from ppsm.privacy.ledger import Ledger, LedgerVerification
 from ppsm.privacy.owner import OwnerOnly, for_owner_only
 from ppsm.privacy.publication import (
     MarketFigures,
@@ -22,6 +22,7 @@ __all__ = [
     "Balance",
     "LaplaceMechanism",
     "Ledger",
+    "LedgerVerification",
     "MarketFigures",
     "NoiseSource",
     "OwnerOnly",
@@ -30,7 +31,6 @@ __all__ = [
     "ReleaseRecord",
     "Released",
     "Sensitive",
-    "Verification",
     "audit_laplace",
     "audit_mechanism",
     "for_owner_only",

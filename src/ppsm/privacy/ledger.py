@@ -36,7 +36,7 @@ _TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class LedgerVerification:
     """What a verification of a ledger found.
 
     Attributes
@@ -197,7 +197,7 @@ class Ledger:
             row = connection.execute(query, claimed).fetchone()
         return row is not None
 
-    def verify(self, heads: Iterable[str] = ()) -> Verification:
+    def verify(self, heads: Iterable[str] = ()) -> LedgerVerification:
         """Read the whole ledger and report every fault.
 
         Parameters
@@ -220,7 +220,7 @@ class Ledger:
             for head in heads
             if head not in known
         ]
-        return Verification(len(entries), entries[-1].hash if entries else NO_PREVIOUS, tuple(findings))
+        return LedgerVerification(len(entries), entries[-1].hash if entries else NO_PREVIOUS, tuple(findings))
 
 
 def now() -> datetime:
