@@ -42,3 +42,18 @@ def watched() -> Iterator[Watch]:
         yield watch
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def termination_interrupts() -> Iterator[None]:
+    """Let SIGTERM, by which batch systems say that time is up, stop a command as Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -123,11 +123,13 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_rows(uninterrupted: Path
     assert RowStore(directory).missing() == {}
 
 
-def test_ctrl_c_leaves_valid_rows_and_says_how_to_go_on(tmp_path: Path) -> None:
+# As a terminal sends Ctrl-C and a batch system the end of time: workers get it too.
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_valid_rows_and_says_how_to_go_on(tmp_path: Path, sent: signal.Signals) -> None:
     directory = tmp_path / "stopped"
     run = command(directory)
     wait_for(lambda: list(directory.glob("parts/*.parquet")) or run.poll() is not None)
-    os.killpg(run.pid, signal.SIGINT)  # as a terminal does: workers get it too
+    os.killpg(run.pid, sent)
     _, errors = run.communicate(timeout=60)
     assert run.returncode == 130, errors
     assert "run the same command again to go on" in errors

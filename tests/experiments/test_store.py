@@ -73,6 +73,14 @@ def test_what_is_missing_of_a_grid(tmp_path: Path) -> None:
     assert store.missing() == {}
 
 
+@pytest.mark.parametrize("file", ["rows.parquet", "originals.json"])
+def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path, file: str) -> None:
+    (tmp_path / file).mkdir()
+    store = RowStore(tmp_path)
+    with pytest.raises(IsADirectoryError):
+        store.rows() if file == "rows.parquet" else store.originals()
+
+
 def test_a_foreign_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "rows.parquet").write_bytes(b"no rows")
     with pytest.raises(InputError, match="holds no rows of an experiment"):

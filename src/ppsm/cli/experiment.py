@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.output import writable_directory
 from ppsm.errors import InputError
+from ppsm.interrupts import termination_interrupts
 
 if TYPE_CHECKING:
     from ppsm.experiments.engines import Engine
@@ -34,9 +35,9 @@ def experiment(
 ) -> None:
     """Run a grid of instances with seeded noise on a case's public demand, one row each in Parquet.
 
-    The same command goes on where a run was stopped, by Ctrl-C or otherwise. Exit codes: 0 all rows are there
-    (failed instances are rows too); 2 unusable input; 3 the workers died on the original games; 6 a file
-    cannot be used, say on a full disk; 130 interrupted.
+    The same command goes on where a run was stopped, by Ctrl-C, SIGTERM or otherwise. Exit codes: 0 all rows
+    are there (failed instances are rows too); 2 unusable input; 3 the workers died on the original games; 6 a
+    file cannot be used, say on a full disk; 130 interrupted.
     """
     # The markets need linopy, which takes a while to load.
     from ppsm.experiments.grid import adjusted, named, read_experiment
@@ -53,7 +54,7 @@ def experiment(
     directory = writable_directory(out)
     store = RowStore(directory)
     try:
-        with _engine(cluster, workers) as engine, _live(chosen) as say:
+        with termination_interrupts(), _engine(cluster, workers) as engine, _live(chosen) as say:
             tally = run_experiment(chosen, store, engine, say, cache, retry_failed=retry_failed)
     except KeyboardInterrupt:
         sys.stderr.write(
@@ -110,6 +111,8 @@ def _describe(tally: "Tally") -> str:
         return "all rows are there"
     if tally.rate is None or tally.seconds_left is None:
         cleared, cells = tally.originals
+        if cleared == cells:
+            return "the first instances are under way"
         return f"original games: {cleared} of {cells}"
     minutes, seconds = divmod(round(tally.seconds_left), 60)
     failed = f", {tally.failed} failed" if tally.failed else ""

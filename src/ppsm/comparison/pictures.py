@@ -110,6 +110,9 @@ def _draw_measure(
     )
     axes.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas], fontsize=8.5)
     axes.set_xlim(-0.5, len(alphas) - 0.5)
+    # Mechanisms stand side by side: what is between two lines has one alpha.
+    for place in range(1, len(alphas)):
+        axes.axvline(place - 0.5, color=LIGHT_GREY, linewidth=0.8)
     axes.set_xlabel("alpha, MWh", fontsize=8.5)
     axes.tick_params(axis="y", labelsize=8.5)
     axes.grid(axis="y", color=LIGHT_GREY, linewidth=0.4)

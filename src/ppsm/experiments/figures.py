@@ -206,6 +206,7 @@ def _boxes(axes: Axes, values: list[list[float]], number: int, count: int) -> No
         medianprops={"color": "black", "linewidth": 1.0},
     )
     colour = _COLOURS[number % len(_COLOURS)]
-    for box in drawn["boxes"]:
+    for box, (_, group) in zip(drawn["boxes"], filled, strict=True):
+        low, high = np.percentile(group, (25, 75))
         # The thick edge keeps the colour of a box that is a line.
-        box.set(facecolor=colour, edgecolor=colour, linewidth=3.0)
+        box.set(facecolor=colour, edgecolor=colour, linewidth=3.0 if np.isclose(low, high) else 0.0)

@@ -163,8 +163,9 @@ def _parquet(rows: Sequence[Record]) -> bytes:
 
 
 def _rows_of(file: Path) -> list[Record]:
+    content = file.read_bytes()  # a file that may not be read is not damaged
     try:
-        rows: list[Record] = pq.read_table(file).to_pylist()
+        rows: list[Record] = pq.read_table(pa.BufferReader(content)).to_pylist()
         for row in rows:
             record_key(row)
     except (OSError, pa.ArrowException, KeyError):
@@ -175,9 +176,10 @@ def _rows_of(file: Path) -> list[Record]:
 
 
 def _json(file: Path) -> Any:
+    content = file.read_bytes()
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return json.loads(content)
+    except ValueError as error:
         raise FileFormatError(f"{file} cannot be read ({error}); remove it or give another --out.") from None
 
 
