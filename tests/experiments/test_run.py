@@ -123,6 +123,20 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_rows(uninterrupted: Path
     assert RowStore(directory).missing() == {}
 
 
+def test_workers_without_a_task_end_with_a_run_that_is_killed() -> None:
+    code = (
+        "import time; from ppsm.experiments.engines import LocalEngine; "
+        "list(LocalEngine(3).run(time.sleep, [0.0])); print('ready', flush=True); "
+        "list(LocalEngine(3).run(time.sleep, [300.0]))"
+    )
+    run = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)  # noqa: S603
+    assert run.stdout is not None
+    assert run.stdout.readline() == "ready\n"
+    time.sleep(1.0)  # until all workers wait
+    run.kill()
+    run.communicate(timeout=30)  # which waits for all that have its pipe
+
+
 # As a terminal sends Ctrl-C and a batch system the end of time: workers get it too.
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_valid_rows_and_says_how_to_go_on(tmp_path: Path, sent: signal.Signals) -> None:

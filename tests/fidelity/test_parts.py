@@ -165,6 +165,19 @@ def test_narrower_bands_with_a_vector_that_may_be_far_away_are_not_taken() -> No
     assert 30.0 < found.factor < 1.25 * 30.0
 
 
+def test_above_refuted_bands_any_vector_makes_the_least_factor() -> None:
+    point = Incumbent(0.0, np.zeros(1), np.zeros(1), np.zeros(0, dtype=np.int64))
+
+    def attempt(factor: float) -> SearchOutcome:
+        if factor < 2.0:
+            return SearchOutcome(Status.INFEASIBLE, None, np.inf, 1)
+        return SearchOutcome(Status.PROVEN_OPTIMAL if factor > 2.1 else Status.INCUMBENT, point, 0.0, 1)
+
+    found = least_widening(1.0, attempt)
+    assert 2.0 <= found.factor <= 2.0 * 1.0012
+    assert found.factor - found.bound <= 1.2e-3 * found.factor
+
+
 # A vector that nothing is proven about takes a few more: wider bands might give a better one.
 @pytest.mark.parametrize(("status", "most"), [(Status.PROVEN_OPTIMAL, 8), (Status.INCUMBENT, 14)])
 def test_where_nothing_is_refuted_a_few_attempts_are_enough(status: Status, most: int) -> None:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ppsm.errors import InputError
@@ -77,11 +76,15 @@ class LocalEngine:
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         # A worker that waits keeps what it has built and remembers.
         executor = get_reusable_executor(
-            max_workers=self.workers, env=one_thread, timeout=None, initializer=_ignore_interrupts
+            max_workers=self.workers,
+            env=one_thread,
+            timeout=None,
+            initializer=_begin_worker,
+            initargs=(os.getpid(),),
         )
-        parent, finished = os.getpid(), False
+        finished = False
         try:
-            futures = [executor.submit(_numbered, function, index, task, parent) for index, task in tasks]
+            futures = [executor.submit(_numbered, function, index, task) for index, task in tasks]
             for future in as_completed(futures):
                 yield future.result()
             finished = True
@@ -90,21 +93,20 @@ class LocalEngine:
                 executor.shutdown(wait=False, kill_workers=True)
 
 
-def _ignore_interrupts() -> None:
-    """Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _numbered(function: Callable[[Task], Answer], index: int, task: Task, parent: int) -> tuple[int, Answer]:
+def _begin_worker(parent: int) -> None:
     from joblib.externals.loky import process_executor
 
+    # Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A worker grows by what it learns, which loky would take for a leak and replace it.
     process_executor._MAX_MEMORY_LEAK_SIZE = _WORKER_BYTES
     _end_with(parent)
+
+
+def _numbered(function: Callable[[Task], Answer], index: int, task: Task) -> tuple[int, Answer]:
     return index, function(task)
 
 
-@cache
 def _end_with(parent: int) -> None:
     """Watch the process that started this one: killed, it cannot end its workers itself."""
 

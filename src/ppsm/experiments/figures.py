@@ -209,4 +209,4 @@ def _boxes(axes: Axes, values: list[list[float]], number: int, count: int) -> No
     for box, (_, group) in zip(drawn["boxes"], filled, strict=True):
         low, high = np.percentile(group, (25, 75))
         # The thick edge keeps the colour of a box that is a line.
-        box.set(facecolor=colour, edgecolor=colour, linewidth=3.0 if np.isclose(low, high) else 0.0)
+        box.set(facecolor=colour, edgecolor=colour, linewidth=3.0 if np.isclose(low, high) else 1.0)

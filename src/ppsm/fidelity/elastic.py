@@ -146,9 +146,10 @@ def least_widening(floor: float, attempt: Callable[[float], SearchOutcome | None
         outcome = attempt(middle)
         if outcome is None:
             break
-        # Narrower bands are no gain if the point in them may be far away and the one in the wider is near.
+        # Where nothing is refuted, narrower bands are no gain if the point in them may be far away and the
+        # one in the wider is near.
         is_near = outcome.status is Status.PROVEN_OPTIMAL or found.status is not Status.PROVEN_OPTIMAL
-        if outcome.incumbent is not None and is_near:
+        if outcome.incumbent is not None and (is_near or low == refuted):
             high, found = middle, outcome
             continue
         low = middle

@@ -246,16 +246,18 @@ class _Search:
         that a fine one is made only where a coarse one leads to an answer.
         """
         coarse, fine = max(_COARSE_GAP, self.gap), _UC_SHARE_OF_GAP * self.gap
+        has_bound = False
         for _ in range(_ROUNDS):
             answer = self._deliverable(levels, coarse)
             if answer is not None and not answer.invalid:
                 answer = self._deliverable(levels, fine)
+                has_bound = not levels.any()
             if answer is None or not answer.invalid:
                 break
             prices = answer.gas.prices_usd_per_mwh[self.followers.gas.plants]
             levels = np.maximum(levels, self.followers.levels.needed(prices))
-        if self.best is not None and levels.any() and not self._closed():
-            self._deliverable(np.zeros_like(levels), fine)  # for its bound
+        if self.best is not None and not has_bound and not self._closed():
+            self._deliverable(np.zeros_like(levels), fine)  # whose bound holds at all levels
 
     def _deliverable(self, levels: IntArray, gap: float) -> GameAnswer | None:
         """The answer to a cheapest commitment at some levels whose burn GM can serve, if there is one."""

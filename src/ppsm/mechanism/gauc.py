@@ -36,7 +36,7 @@ _FEASIBILITY = 1e-7
 # Of an invented day the outcome counts, not its proof.
 _DAY_GAP = 0.01
 _DAY_SECONDS = 60.0
-# A year, at 3 ms a day once the first one is cleared.
+# A year, at less than 10 ms a day once the first one is cleared.
 _HISTORY_DAYS = 365
 
 
