@@ -1,10 +1,12 @@
 """``ppsm release`` and ``ppsm tradeoff`` from the outside."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,7 +15,7 @@ from ppsm.cases import read_demand
 from ppsm.cli import app
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError, LedgerError
-from ppsm.mechanism import Dossier
+from ppsm.mechanism import Dossier, GaucCoordination
 from ppsm.mechanism.instance import Instance, Workspace
 from ppsm.mechanism.tradeoff import grid, read_records, run_grid, summarise
 from tests.commands import interrupted, ppsm
@@ -106,8 +108,43 @@ def test_an_interrupted_release_goes_on_from_its_noise(
     assert isinstance(CliRunner().invoke(app, command).exception, LedgerError)
 
 
+def test_the_shortest_release_publishes_no_figure_of_the_true_demand(tmp_path: Path) -> None:
+    """The exact cost of the true market can be inverted: an entry follows from it and all the others."""
+    (tmp_path / "demand.csv").write_text("node,demand_mwh\nhomes,812.3456789\n")
+    done = ppsm(*RELEASE, "--demand", "demand.csv", "--out", "out", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ledger = Ledger(tmp_path / "out" / "ledger.db")
+    assert [entry.kind for entry in ledger.entries()] == ["genesis", "grant", "spend"]
+    case = load_case("two_node")
+    truth = GaucCoordination(case, 0.0).clear(np.array([812.3456789]))
+    exact = truth.values["gas"]  # the figure that moves with every MWh of the demand
+    released = [file for file in (tmp_path / "out").iterdir() if file.suffix in (".csv", ".json")]
+    assert len(released) == 2
+    for text in (done.stdout, done.stderr, *(file.read_text() for file in released)):
+        numbers = [float(number) for number in re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", text)]
+        assert exact not in [pytest.approx(number, rel=1e-6) for number in numbers]
+    dossier = Dossier.from_json((tmp_path / "out" / "dossier.json").read_text())
+    assert dossier.publication is None
+
+
+def test_exact_figures_are_published_only_in_so_many_words(tmp_path: Path) -> None:
+    options = [*RELEASE, "--gas-stress", "0", "--predictor", "public", "--time-limit", "10", "--out", "out"]
+    refused = ppsm(*options, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "say so with --publish-exact-figures" in refused.stderr
+    assert not (tmp_path / "out").exists()
+    done = ppsm(*options, "--publish-exact-figures", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    dossier = Dossier.from_json((tmp_path / "out" / "dossier.json").read_text())
+    assert dossier.publication is not None
+    assert dossier.publication.recorded
+    first = dossier.statement.split(". ")[0]
+    assert "whoever knows all entries but one can compute that one" in first
+
+
 def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
-    options = ["--gas-stress", "0", "--seed", "5", "--time-limit", "10", "--out", "out"]
+    options = ["--gas-stress", "0", "--seed", "5", "--predictor", "public", "--time-limit", "10"]
+    options += ["--out", "out"]
     done = ppsm(*RELEASE, *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "NOT PRIVATE" in done.stdout
@@ -133,6 +170,7 @@ def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
         (["--gas-stress", "0", "--out", "file/below"], "cannot write to 'file/below'"),
         (["--gas-stress", "0", "--ledger", "none.db"], "none.db"),
         (["--gas-stress", "0", "--time-limit", "-1"], "the time limit is -1 s"),
+        (["--gas-stress", "0", "--publish-exact-figures"], "which publishes nothing: leave it out"),
         (["--gas-stress", "0", "--predictor", "learned", "--model", "file/m.json"], "cannot write the model"),
         (["--gas-stress", "0", "--mechanism", "laplace", "--prior", "prior.csv"], "leave it out"),
     ],

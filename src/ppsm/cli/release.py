@@ -60,10 +60,19 @@ def release(
     predictor: Annotated[
         PredictorName,
         typer.Option(
-            help="'public' publishes cost and prices of the market cleared with the true demand, and notes "
-            "that in the ledger; 'learned' trains on a simulated public history; 'model' needs neither."
+            help="'model' needs no figure of the true demand; 'learned' trains on an invented past; "
+            "'public' publishes the exact cost and prices of the market cleared with the true demand (needs "
+            "--publish-exact-figures), and notes that in the ledger."
         ),
-    ] = PredictorName.PUBLIC,
+    ] = PredictorName.MODEL,
+    publish_exact_figures: Annotated[
+        bool,
+        typer.Option(
+            "--publish-exact-figures",
+            help="Say that exact figures of the true demand may be published: whoever knows all entries but "
+            "one can compute that one from them.",
+        ),
+    ] = False,
     demand: Annotated[
         Path | None, typer.Option(help="The secret demand: a CSV file node,demand_mwh instead of a stress.")
     ] = None,
@@ -96,6 +105,7 @@ def release(
     secret = read_secret(loaded, demand, gas_stress, name)
     if predictor is PredictorName.LEARNED and demand is None and case not in builtin_cases():
         _refuse_to_learn_from_the_secret(loaded, model)
+    _insist_on_consent(predictor, publish_exact_figures, seed)
     if not time_limit > 0:
         raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
     directory = writable_directory(out)
@@ -149,6 +159,21 @@ def _private(
         owner=owner_directory(directory),
         ledger=ledger,
     )
+
+
+def _insist_on_consent(predictor: PredictorName, publish: bool, seed: int | None) -> None:
+    """Exact figures of the true demand can be inverted, so only the owner's own words let them out."""
+    if predictor is PredictorName.PUBLIC and seed is None and not publish:
+        raise InputError(
+            "the predictor 'public' publishes the exact cost and prices of the market cleared with the true "
+            "demand, from which whoever knows all entries but one can compute that one: leave it out, or, if "
+            "the market publishes these figures anyway, say so with --publish-exact-figures."
+        )
+    if publish and predictor is not PredictorName.PUBLIC:
+        raise InputError(
+            f"--publish-exact-figures was given with the predictor '{predictor}', which publishes nothing: "
+            "leave it out, or choose --predictor public."
+        )
 
 
 def _refuse_to_learn_from_the_secret(case: Case, model: Path | None) -> None:

@@ -17,7 +17,7 @@ from ppsm.comparison.conclusion import LEARNED
 from ppsm.comparison.content import Comparison, ExampleRelease, Setting
 from ppsm.errors import InputError
 from ppsm.interrupts import Watch, watched
-from ppsm.mechanism import PPSM, Dossier, GaucCoordination, PublicOutcome
+from ppsm.mechanism import PPSM, Dossier, GaucCoordination, ModelBased
 from ppsm.mechanism.files import DOSSIER, write_release
 from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instance
 from ppsm.mechanism.owner_acts import fingerprint, write_for_owner
@@ -166,7 +166,7 @@ def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], No
     if kept is not None and kept.evaluation is not None:
         return ExampleRelease(kept)
     with watched() as watch:
-        # This game never sees the secret: publish_outcome clears the original with solvers of its own.
+        # This game never sees the secret.
         limit = max(_ORIGINAL_SECONDS, job.seconds)
         game = GaucCoordination(job.setting.case, job.setting.power_stress, time_limit=limit)
         dossier = kept or _private_release(job, game, watch, describe)
@@ -180,11 +180,11 @@ def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], No
 def _private_release(
     job: Job, game: GaucCoordination, watch: Watch, describe: Callable[[str], None]
 ) -> Dossier:
-    def predict(publish: Publish) -> PublicOutcome:
-        predictor = publish()
+    def predict(publish: Publish) -> ModelBased:
+        del publish  # exact figures of the true market can be inverted: a secret gets none published here
         watch.check()
         describe("the private release")
-        return predictor
+        return ModelBased()
 
     cell = cell_name(job.setting.case, job.setting.power_stress)
     release = PrivateRelease.begin(job.mechanism, job.secret, cell, directory=job.directory, owner=job.owner)

@@ -70,8 +70,9 @@ class Dossier:
         if self.publication is None:
             return promise
         return (
-            f"{promise} It rests on figures that the market published from the true data at "
-            f"{self.publication.time}; that publication is public anyway and outside this promise."
+            f"Exact figures of the true data were published at {self.publication.time}: whoever knows all "
+            f"entries but one can compute that one from them, and no promise covers that. Apart from these "
+            f"figures: {promise}"
         )
 
     def with_evaluation(self, outcome: Outcome) -> "Dossier":
