@@ -20,7 +20,7 @@ from ppsm.program import BilevelProgram
 DATA = Path(__file__).parents[1] / "data" / "bilevel"
 FIELDS = [
     *("status", "leader_objective", "leader_bound", "gap", "follower_objective"),
-    *("variables", "verified", "bilevel_gap", "method", "solver"),
+    *("variables", "verified", "second_opinion", "bilevel_gap", "method", "solver"),
 ]
 MPS = """NAME small
 ROWS
@@ -264,9 +264,9 @@ def test_interrupt_leaves_with_the_best_so_far(tmp_path: Path, method: str) -> N
         "import sys, ppsm.bilevel.solve as engine\n"
         "from ppsm.cli import run\n"
         "search = engine._Solve._run\n"
-        "def announced(*arguments):\n"
+        "def announced(*arguments, **options):\n"
         "    print('searching', file=sys.stderr, flush=True)\n"
-        "    return search(*arguments)\n"
+        "    return search(*arguments, **options)\n"
         "engine._Solve._run = announced\n"
         "run()\n"
     )

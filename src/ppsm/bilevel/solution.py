@@ -28,6 +28,10 @@ class BilevelSolution:
     ``variables``, ``responses`` and ``prices`` are empty when the status has no answer; ``findings`` are what
     verification held against an answer that was therefore not returned; ``explanation`` is a sentence on why
     there is no (proven) answer, or is empty.
+
+    ``verified`` says that the point passed an independent check and, where it is called optimal, that its
+    bound passed one too: ``second_opinion`` is who looked for a better point in vain, or why nobody could
+    say. A claim that a game is infeasible has a second opinion as well.
     """
 
     status: Status
@@ -44,6 +48,7 @@ class BilevelSolution:
     responses: FloatArray = field(default_factory=lambda: np.empty(0))
     prices: FloatArray = field(default_factory=lambda: np.empty(0))
     verified: bool = False
+    second_opinion: str = ""
     bilevel_gap: float | None = None
     findings: tuple[Finding, ...] = ()
     explanation: str = ""

@@ -15,13 +15,14 @@ from ppsm.bilevel.explain import explain_infeasible
 from ppsm.bilevel.incumbent import FirstLook, first_look, polish
 from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.scaling import units_of, with_units
+from ppsm.bilevel.second_opinion import Opinion, Verdict, branch_for_better, problem_beyond
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.unbounded import solve_over_unbounded_relaxation
 from ppsm.errors import InputError, SolverError
 from ppsm.game.verify import Finding, Verification, verify
 from ppsm.program import BilevelProgram
 from ppsm.solvers.highs import HIGHS, solve_lp, solve_mip_with_highs
-from ppsm.solvers.mip import MipResult, SolveLimits
+from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.solvers.scip import solve_mip_with_scip
 from ppsm.status import Status, relative_gap
 
@@ -31,6 +32,10 @@ _START_SECONDS = 10.0
 _EXPLAIN_SECONDS = 5.0
 # The gap that verified objective and bound may have, whatever the solver claims, to count as optimal.
 _SOUND_GAP = 1e-6
+# Each of the two ways to a second opinion may take so many times as long as what it judges, or that long.
+_OPINION_SHARE, _OPINION_SECONDS = 2.0, 0.5
+# So often is a claim that was refuted made again, on another path, before it is given up.
+_CLAIMS = 3
 
 
 def solve_bilevel(
@@ -117,8 +122,16 @@ class _Solve:
         self._deadline = self._started + limits.seconds
         self._scale = units_of(program)
         self._kkt: KktSystem = build_kkt(with_units(program, self._scale))
+        self._best: _Candidate | None = None
 
     def solution(self) -> BilevelSolution:
+        found = self._searched()
+        if found.status is Status.PROVEN_OPTIMAL and not found.second_opinion:
+            # No method got so far: the point meets the relaxation's bound.
+            return self._with_opinion(found, self._second_opinion(found, None, 0.0))
+        return found
+
+    def _searched(self) -> BilevelSolution:
         relaxation = self._kkt.relaxation
         if solve_lp(replace(relaxation, cost=np.zeros_like(relaxation.cost))).status is Status.INFEASIBLE:
             return self._without_method(
@@ -126,25 +139,25 @@ class _Solve:
             )
         if self._look.interrupted:
             raise KeyboardInterrupt
-        cutoff = None if self._start is None else self._start.objective
+        self._best = self._first()
+        cutoff = None if self._best is None else self._best.objective
         finder = BoundFinder(self._kkt, self._deadline, cutoff)
         found: BilevelSolution | None = None
         failure: SolverError | None = None
         try:
             for attempt in attempts(self._kkt, self._method, finder):
                 try:
-                    result = self._run(attempt)
+                    found, result = self._confirmed(attempt)
                 except SolverError as error:
                     failure = error
                     continue
-                found = self._conclude(attempt, result)
                 if not found.findings or result.interrupted or time.perf_counter() > self._deadline:
                     break
         except BoundsOutOfTimeError as error:
             return self._without_method(Status.NO_INCUMBENT, str(error))
         if found is not None:
             return found
-        if failure is not None and self._start is None:
+        if failure is not None and self._best is None:
             raise failure
         return self._without_method(Status.NO_INCUMBENT, str(failure))
 
@@ -152,20 +165,103 @@ class _Solve:
     def _look(self) -> FirstLook:
         return first_look(self._kkt, replace(self._limits, seconds=min(_START_SECONDS, self._limits.seconds)))
 
-    @cached_property
-    def _start(self) -> _Candidate | None:
+    def _confirmed(self, attempt: Attempt) -> tuple[BilevelSolution, MipResult]:
+        """An attempt's answer, with a second opinion on its claim; refuted, it is tried on another path."""
+        for number in range(_CLAIMS):
+            result = self._run(attempt, another_path=number > 0)
+            found, contradicted = self._conclude(attempt, result)
+            if contradicted and not result.interrupted:
+                continue
+            if result.interrupted or found.status not in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
+                return found, result
+            opinion = self._second_opinion(found, attempt, result.seconds)
+            better = self._better(opinion, found)
+            if better is None:
+                return self._with_opinion(found, opinion), result
+            self._best = better
+            amount = math.inf if found.gap is None else self._scale.objective * better.objective
+            said = Finding("a better point refutes the claim of the solver on the", "game", 0, amount)
+            found = self._reported(found, better, self._look.bound, (said,))
+        return found, result
+
+    def _with_opinion(self, found: BilevelSolution, opinion: Opinion) -> BilevelSolution:
+        """A claim that nobody refuted; where nobody confirmed it either, the explanation says so."""
+        if found.status is Status.INFEASIBLE:
+            found = replace(found, explanation=self._why_infeasible())
+        if opinion.verdict is not Verdict.CONFIRMED:
+            what = "the bound" if found.status is Status.PROVEN_OPTIMAL else "the verdict"
+            doubt = f"{what} rests on {found.solver} alone: {opinion.words}"
+            explanation = "; ".join(text for text in (found.explanation, doubt) if text)
+            found = replace(found, explanation=explanation)
+        elif found.status is Status.PROVEN_OPTIMAL:
+            found = replace(found, verified=True)
+        return replace(found, second_opinion=opinion.words, seconds=self._seconds)
+
+    def _second_opinion(self, found: BilevelSolution, attempt: Attempt | None, searched: float) -> Opinion:
+        """Whether a point of the game is better than what was found by more than the gap allows.
+
+        ``searched`` is how many seconds the search took that made the claim.
+        """
+        cutoff = None
+        if found.leader_objective is not None:
+            best = found.leader_objective / (self._program.leader_sign * self._scale.objective)
+            cutoff = best - max(self._limits.gap, _SOUND_GAP) * max(1.0, abs(best))
+        seconds = max(_OPINION_SECONDS, _OPINION_SHARE * searched)
+        deadline = min(self._deadline, time.perf_counter() + seconds)
+        try:
+            opinion = branch_for_better(self._kkt, cutoff, deadline)
+        except KeyboardInterrupt:  # the answer is there already and must not be lost
+            return Opinion(Verdict.UNDECIDED, "branching on pairs was interrupted")
+        remaining = min(seconds, self._deadline - time.perf_counter())
+        if opinion.verdict is not Verdict.UNDECIDED or attempt is None or remaining <= 0:
+            return opinion
+        return self._asked_again(attempt, cutoff, remaining, opinion)
+
+    def _asked_again(
+        self, attempt: Attempt, cutoff: float | None, remaining: float, opinion: Opinion
+    ) -> Opinion:
+        """The second way: the method's own program, beyond the answer and on another path."""
+        asked = problem_beyond(attempt.form.problem, self._kkt, cutoff)
+        limits = replace(self._limits, seconds=remaining, another_path=True)
+        try:
+            again = self._solve(attempt, asked, limits)
+        except SolverError as error:
+            return Opinion(Verdict.UNDECIDED, f"{opinion.words}; {error}")
+        if again.status is Status.INFEASIBLE:
+            return Opinion(Verdict.CONFIRMED, f"{again.solver} without presolve, with another seed")
+        if again.columns is not None:
+            width = self._kkt.relaxation.shape[1]
+            return Opinion(Verdict.REFUTED, f"{again.solver} found a better point", again.columns[:width])
+        return Opinion(Verdict.UNDECIDED, f"{opinion.words}, nor was {again.solver} after {remaining:.2g} s")
+
+    def _better(self, opinion: Opinion, found: BilevelSolution) -> _Candidate | None:
+        """The point that refutes a claim, if it stands up to verification itself."""
+        if opinion.columns is None:
+            return None
+        candidate = self._candidate(opinion.columns)
+        if not candidate.verdict.verified:
+            return None
+        if found.leader_objective is None:
+            return candidate
+        claimed = found.leader_objective / (self._program.leader_sign * self._scale.objective)
+        return candidate if candidate.objective < claimed else None
+
+    def _first(self) -> _Candidate | None:
         """A verified first point of the game; one that only looks feasible would make wrong cutoffs."""
         if self._look.columns is None:
             return None
         candidate = self._candidate(self._look.columns)
         return candidate if candidate.verdict.verified else None
 
-    def _run(self, attempt: Attempt) -> MipResult:
+    def _run(self, attempt: Attempt, *, another_path: bool) -> MipResult:
         remaining = max(0.01, self._deadline - time.perf_counter())
-        limits = replace(self._limits, seconds=remaining)
+        limits = replace(self._limits, seconds=remaining, another_path=another_path)
         problem = attempt.form.problem
-        if self._start is not None:
-            problem = replace(problem, start=attempt.form.complete(self._start.columns))
+        if self._best is not None:
+            problem = replace(problem, start=attempt.form.complete(self._best.columns))
+        return self._solve(attempt, problem, limits)
+
+    def _solve(self, attempt: Attempt, problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
         if not attempt.needs_scip:
             return solve_mip_with_highs(problem, limits)
         if self._look.is_unbounded:
@@ -187,8 +283,11 @@ class _Solve:
         prices = self._scale.prices * self._kkt.prices(columns) + 0.0
         return columns[self._kkt.variables] + 0.0, columns[self._kkt.responses] + 0.0, prices
 
-    def _conclude(self, attempt: Attempt, result: MipResult) -> BilevelSolution:
-        """Report the best point that verification lets pass, or what it held against the attempt."""
+    def _conclude(self, attempt: Attempt, result: MipResult) -> tuple[BilevelSolution, bool]:
+        """Report the best point that verification lets pass, or what it held against the attempt.
+
+        Also says whether a verified point contradicts the solver's own claims.
+        """
         base = BilevelSolution(
             status=result.status,
             program=self._program,
@@ -197,21 +296,22 @@ class _Solve:
             solver=result.solver,
             seconds=self._seconds,
         )
-        best = self._start
+        best = self._best
         findings: tuple[Finding, ...] = ()
         if result.columns is not None:
             mine = self._candidate(result.columns[: self._kkt.relaxation.shape[1]])
             findings = (*mine.verdict.findings, *attempt.form.check(mine.columns))
             if not findings and (best is None or mine.objective < best.objective):
                 best = mine
-        findings = (*findings, *self._contradictions(best, result))
+        self._best = best
+        contradictions = self._contradictions(best, result)
+        findings = (*findings, *contradictions)
         if findings:
-            return self._reported(base, self._start, self._look.bound, findings)
+            return self._reported(base, best, self._look.bound, findings), bool(contradictions)
         if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
-            explanation = self._why_infeasible() if result.status is Status.INFEASIBLE else ""
-            return replace(base, explanation=explanation, seconds=self._seconds)
+            return replace(base, seconds=self._seconds), False
         bounds = [bound for bound in (result.bound, self._look.bound) if bound is not None]
-        return self._reported(base, best, max(bounds, default=None), ())
+        return self._reported(base, best, max(bounds, default=None), ()), False
 
     def _contradictions(self, best: _Candidate | None, result: MipResult) -> tuple[Finding, ...]:
         """What a verified point says against the solver's claims."""
@@ -261,7 +361,8 @@ class _Solve:
             variables=x,
             responses=y,
             prices=prices,
-            verified=True,
+            # A claim of optimality is believed only after a second opinion.
+            verified=not proven,
             bilevel_gap=best.verdict.bilevel_gap,
         )
 
@@ -270,7 +371,7 @@ class _Solve:
         base = BilevelSolution(status, self._program, self._method, reason, HIGHS, self._seconds)
         if status is Status.INFEASIBLE:
             return replace(base, explanation=self._why_infeasible(), seconds=self._seconds)
-        return self._reported(replace(base, explanation=reason), self._start, self._look.bound, ())
+        return self._reported(replace(base, explanation=reason), self._best, self._look.bound, ())
 
     def _why_infeasible(self) -> str:
         if not self._explains:

@@ -50,6 +50,7 @@ def as_record(solution: BilevelSolution) -> dict[str, Any]:
         "follower_objective": solution.follower_objective,
         "variables": solution.values(),
         "verified": solution.verified,
+        "second_opinion": solution.second_opinion,
         "bilevel_gap": _finite(solution.bilevel_gap),
         "method": solution.method.value,
         "solver": solution.solver,
@@ -74,6 +75,7 @@ def _print(solution: BilevelSolution) -> None:
         if value is not None:
             table.add_row(name, f"{value:.10g}")
     table.add_row("verified", "yes" if solution.verified else "no")
+    table.add_row("second opinion", solution.second_opinion or "-")
     table.add_row("method", f"{solution.method.value}: {solution.method_reason}")
     table.add_row("solver", f"{solution.solver}, {solution.seconds:.3f} s")
     if solution.explanation:

@@ -32,6 +32,10 @@ _OTHER_WAYS: tuple[dict[str, str | int], ...] = (
     {"solver": "ipm"},
 )
 _RETRY_TOLERANCE = 1e-6
+_ANOTHER_SEED = 2
+# Substitution by equations with two entries and the aggregator: with them HiGHS 1.15.1 calls poor points
+# optimal when a first point is there before the root's LP, from a heuristic or a start (tests/canaries).
+_UNSOUND_PRESOLVE_RULES = (1 << 9) | (1 << 12)
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.PROVEN_OPTIMAL,
@@ -125,6 +129,11 @@ class PersistentLp:
     def use_primal_simplex(self) -> None:
         """Use the primal simplex from now on: where the cost changes the last basis stays feasible."""
         self._usual["simplex_strategy"] = _PRIMAL_SIMPLEX
+        self._set(self._usual)
+
+    def skip_presolve(self) -> None:
+        """Never presolve, not even the first time."""
+        self._usual["presolve"] = "off"
         self._set(self._usual)
 
     def stay_inside(self) -> None:
@@ -265,16 +274,15 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     highs.setOptionValue("threads", limits.threads)
     highs.setOptionValue("mip_rel_gap", limits.gap)
     highs.setOptionValue("mip_abs_gap", min(1e-9, limits.gap))
+    highs.setOptionValue("presolve_rule_off", _UNSOUND_PRESOLVE_RULES)
     _set_tolerance(highs, limits.feasibility)
     if math.isfinite(limits.seconds):
         highs.setOptionValue("time_limit", limits.seconds)
     integer = np.flatnonzero(problem.is_integer)
     _pass(highs, problem.linear, integer if integer.size else None)
-    if problem.start is not None and integer.size:
-        start = highspy.HighsSolution()
-        start.col_value = problem.start.tolist()
-        start.value_valid = True
-        highs.setSolution(start)
+    if limits.another_path:
+        highs.setOptionValue("presolve", "off")
+        highs.setOptionValue("random_seed", _ANOTHER_SEED)
     interrupted = _run_interruptibly(highs)
     status = highs.getModelStatus()
     if status in _SETTLE_WITHOUT_PRESOLVE and not interrupted:

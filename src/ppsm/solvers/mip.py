@@ -21,7 +21,8 @@ class Indicators:
 class MixedIntegerProgram:
     """A linear program with integer columns and, for solvers that know them, SOS1 pairs and indicators.
 
-    ``start`` is a point the solver may begin from; it need not be exactly feasible.
+    ``start`` is a point that SCIP may begin from; it need not be exactly feasible. HiGHS is never given one:
+    a first point before the root's LP is what its wrong answers have in common (tests/canaries).
     """
 
     linear: LinearProgram
@@ -37,12 +38,14 @@ class SolveLimits:
 
     ``feasibility`` is how far rows, bounds and integers may be missed: tight by default; large models with
     figures of very different sizes need about 1e-7, and their answers are re-solved with integers fixed.
+    ``another_path`` asks for a search without presolve and with another seed: for a second opinion.
     """
 
     gap: float = 1e-9
     seconds: float = float("inf")
     threads: int = 1
     feasibility: float = 1e-9
+    another_path: bool = False
 
 
 @dataclass(frozen=True, eq=False)

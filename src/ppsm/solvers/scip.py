@@ -133,6 +133,9 @@ def _set_limits(model: Any, limits: SolveLimits) -> None:
     model.setParam("parallel/maxnthreads", limits.threads)
     if math.isfinite(limits.seconds):
         model.setParam("limits/time", limits.seconds)
+    if limits.another_path:
+        model.setParam("presolving/maxrounds", 0)
+        model.setParam("randomization/randomseedshift", 1)
 
 
 def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:

@@ -1,0 +1,154 @@
+"""Claims of optimality and their second opinion: true ones are confirmed, planted wrong ones are refuted."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from tests.games.random_games import random_game
+from tests.literature.brute_force import brute_force
+
+from ppsm.bilevel import solve as engine
+from ppsm.bilevel.incumbent import FirstLook
+from ppsm.bilevel.kkt import build_kkt
+from ppsm.bilevel.second_opinion import Opinion, Verdict, branch_for_better
+from ppsm.bilevel.solution import Method
+from ppsm.bilevel.solve import solve_bilevel
+from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.solvers.highs import solve_mip_with_highs
+from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.status import Status
+
+INF = math.inf
+
+
+def handbook(variables: tuple[int, ...], columns: tuple[int, ...], rows: tuple[int, ...]) -> BilevelProgram:
+    """Problem 9.2.8 of the Handbook of Test Problems (Floudas et al. 1999), its parts in any order.
+
+    The sign conditions of the follower's answer are rows of both levels, as BilevelJuMP's tests write them.
+    """
+    x, y, r = list(variables), list(columns), list(rows)
+    matrix = np.array([[-1, 1, 1], [-1, 2, -0.5], [2, -1, -0.5]])[np.ix_(r, y)]
+    coupling = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])[np.ix_(r, x)]
+    follower = LinearProgram.from_arrays(
+        cost=np.array([1.0, 1.0, 2.0])[y],
+        matrix=np.vstack([matrix, np.eye(3)]),
+        row_lower=[-INF, -INF, -INF, 0, 0, 0],
+        row_upper=[1, 1, 1, INF, INF, INF],
+        column_lower=-INF,
+    )
+    return BilevelProgram.from_arrays(
+        follower=follower,
+        coupling=np.vstack([coupling, np.zeros((3, 2))]),
+        leader_cost=np.array([-8.0, -4.0])[x],
+        response_cost=np.array([4.0, -40.0, 4.0])[y],
+        response_matrix=np.eye(3),
+        leader_lower=np.zeros(3),
+    )
+
+
+ORDERS = [
+    (x, y, r) for x in permutations(range(2)) for y in permutations(range(3)) for r in permutations(range(3))
+]
+
+
+@pytest.mark.parametrize("method", [Method.AUTO, Method.BIG_M])
+@pytest.mark.parametrize("order", ORDERS[::4], ids=str)
+def test_the_handbooks_game_in_any_order(order: tuple[tuple[int, ...], ...], method: Method) -> None:
+    """HiGHS once called -23 optimal in twelve of the 72 orders; the optimum is -26."""
+    solution = solve_bilevel(handbook(*order), method=method)
+    assert solution.leader_objective == pytest.approx(-26)
+    assert solution.status is Status.PROVEN_OPTIMAL
+    assert solution.verified
+    assert solution.second_opinion.startswith("branching on pairs, ")
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_branching_agrees_with_enumeration(block: int) -> None:
+    """No point beats the optimum, and one is found as soon as it may cost a little more."""
+    for seed in range(20 * block, 20 * block + 20):
+        program = random_game(seed)
+        kkt, best = build_kkt(program), brute_force(program).objective
+        deadline = math.inf
+        if best is None:
+            assert branch_for_better(kkt, None, deadline).verdict is Verdict.CONFIRMED, seed
+            continue
+        step = 1e-4 * max(1.0, abs(best))
+        assert branch_for_better(kkt, best - step, deadline).verdict is Verdict.CONFIRMED, seed
+        found = branch_for_better(kkt, best + step, deadline)
+        assert found.verdict is Verdict.REFUTED, seed
+        assert found.columns is not None
+        assert kkt.relaxation.cost @ found.columns + kkt.relaxation.offset <= best + 2 * step
+
+
+Search = Callable[[MixedIntegerProgram, SolveLimits], MipResult]
+
+
+def planted(wrong: Callable[[MipResult], MipResult], times: int) -> tuple[Search, list[int]]:
+    """HiGHS, whose first answers are tampered with."""
+    calls = [0]
+
+    def search(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
+        calls[0] += 1
+        result = solve_mip_with_highs(problem, limits)
+        return wrong(result) if calls[0] <= times else result
+
+    return search, calls
+
+
+def poor(result: MipResult) -> MipResult:
+    """The claim of HiGHS 1.15.1: the cost of a poor point (here: that of the first look) as the bound."""
+    return replace(result, columns=None, objective=None, bound=-23.0, status=Status.PROVEN_OPTIMAL)
+
+
+def test_a_bound_that_is_too_high_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, calls = planted(poor, times=1)
+    monkeypatch.setattr(engine, "solve_mip_with_highs", search)
+    solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
+    assert calls[0] == 2
+    assert solution.leader_objective == pytest.approx(-26)
+    assert solution.verified
+
+
+def test_a_solver_that_insists_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, _ = planted(poor, times=99)
+    monkeypatch.setattr(engine, "solve_mip_with_highs", search)
+    solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
+    assert solution.status is Status.INCUMBENT
+    assert solution.leader_objective == pytest.approx(-26)  # the point of the second opinion
+    assert solution.leader_bound is not None
+    assert solution.leader_bound <= -26
+    assert "failed verification" in solution.explanation
+
+
+def test_a_wrong_verdict_of_infeasible_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def infeasible(result: MipResult) -> MipResult:
+        return MipResult(Status.INFEASIBLE, result.solver, result.seconds)
+
+    monkeypatch.setattr(engine, "first_look", lambda *_: FirstLook(None, None, False, False))
+    search, calls = planted(infeasible, times=1)
+    monkeypatch.setattr(engine, "solve_mip_with_highs", search)
+    solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
+    assert calls[0] == 2
+    assert solution.leader_objective == pytest.approx(-26)
+    assert solution.verified
+
+
+def test_without_time_for_a_second_opinion_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_OPINION_SECONDS", 0.0)
+    monkeypatch.setattr(engine, "_OPINION_SHARE", 0.0)
+    solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
+    assert solution.status is Status.PROVEN_OPTIMAL
+    assert not solution.verified
+    assert "the bound rests on HiGHS" in solution.explanation
+    assert "not through" in solution.second_opinion
+
+
+def test_the_second_way_confirms_where_branching_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Opinion(Verdict.UNDECIDED, "branching on pairs was not through after 1 node")
+    monkeypatch.setattr(engine, "branch_for_better", lambda *_: late)
+    solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
+    assert solution.verified
+    assert "without presolve, with another seed" in solution.second_opinion
