@@ -10,7 +10,7 @@ from benchmarks.gas_networks import build_network
 from ppsm.arrays import FloatArray
 from ppsm.cases import load_case
 from ppsm.fidelity import Bands
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.markets.gas import build_gas_market
 
 ALPHAS_MWH = (10.0, 100.0, 1000.0)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 
 _TANGENTS = 8

@@ -30,9 +30,10 @@ The other public names are those of the packages of one topic, which are importe
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ppsm.bilevel.exchange import read_bilevel
+from ppsm.bilevel.files.exchange import read_bilevel
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.solve import solve_bilevel
+from ppsm.bilevel.verify import Finding, Verification, verify
 from ppsm.cases.schema import Case, load_case
 from ppsm.errors import (
     AuditFailedError,
@@ -47,7 +48,6 @@ from ppsm.errors import (
     SecretExposureError,
     SolverError,
 )
-from ppsm.game.verify import Finding, Verification, verify
 from ppsm.privacy import (
     AuditReport,
     Balance,
@@ -67,8 +67,8 @@ from ppsm.status import Status
 from ppsm.theory import CostOfPrivacy, DistanceBound, cost_of_privacy
 
 if TYPE_CHECKING:
-    from ppsm.game.follower import Follower, FollowerOutcome
-    from ppsm.stackelberg import GameSolution, StackelbergGame
+    from ppsm.games.follower import Follower, FollowerOutcome
+    from ppsm.games.stackelberg import GameSolution, StackelbergGame
 
 __version__ = "0.1.0"
 
@@ -120,10 +120,10 @@ __all__ = [
 
 # These need linopy, whose import takes as long as all the rest; files and arrays do without it.
 _ON_DEMAND = {
-    "Follower": "ppsm.game.follower",
-    "FollowerOutcome": "ppsm.game.follower",
-    "GameSolution": "ppsm.stackelberg",
-    "StackelbergGame": "ppsm.stackelberg",
+    "Follower": "ppsm.games.follower",
+    "FollowerOutcome": "ppsm.games.follower",
+    "GameSolution": "ppsm.games.stackelberg",
+    "StackelbergGame": "ppsm.games.stackelberg",
 }
 
 

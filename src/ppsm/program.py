@@ -161,6 +161,11 @@ class LinearProgram:
         """The same rows and columns under another objective."""
         return replace(self, cost=cost, offset=offset)
 
+    def capped(self, limit: float) -> Self:
+        """The same program without all points that cost more than a limit."""
+        row = sp.csr_array(self.cost[None, :])
+        return self.with_rows(row, upper=np.array([limit - self.offset]), names=("cost limit",))
+
     def with_fixed(self, columns: Any, values: FloatArray) -> Self:
         """The same program with some columns (indices, a mask or a slice) held at given values."""
         lower, upper = self.column_lower.copy(), self.column_upper.copy()

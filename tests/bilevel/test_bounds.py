@@ -9,9 +9,9 @@ from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.arrays import INFINITY, FloatArray
-from ppsm.bilevel.bounds import BoundFinder, BoundsOutOfTimeError, _enumerate_dual_vertices
+from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError, _enumerate_dual_vertices
+from ppsm.bilevel.bounds.slater import slater_row
 from ppsm.bilevel.kkt import build_kkt
-from ppsm.bilevel.slater import slater_row
 from ppsm.errors import NoValidBoundError
 from ppsm.program import BilevelProgram, LinearProgram
 

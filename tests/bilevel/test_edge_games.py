@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ppsm.arrays import INFINITY
-from ppsm.bilevel import attempts
+from ppsm.bilevel import methods
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.errors import InputError, ModelError, NoValidBoundError
@@ -226,7 +226,7 @@ def test_unusable_options_are_refused(options: dict[str, Any], words: str) -> No
 
 def without_scip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scip, "scip_is_installed", lambda: False)
-    monkeypatch.setattr(attempts, "scip_is_installed", lambda: False)
+    monkeypatch.setattr(methods, "scip_is_installed", lambda: False)
 
 
 def test_without_scip_auto_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

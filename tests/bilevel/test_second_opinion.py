@@ -16,6 +16,7 @@ from ppsm.bilevel.kkt import build_kkt
 from ppsm.bilevel.second_opinion import Opinion, Verdict, branch_for_better
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
+from ppsm.bilevel.tuning import TUNING
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
@@ -137,8 +138,7 @@ def test_a_wrong_verdict_of_infeasible_is_refuted(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_time_for_a_second_opinion_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_OPINION_SECONDS", 0.0)
-    monkeypatch.setattr(engine, "_OPINION_SHARE", 0.0)
+    monkeypatch.setattr(engine, "TUNING", replace(TUNING, opinion_seconds=0.0, opinion_share=0.0))
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.status is Status.PROVEN_OPTIMAL
     assert not solution.verified

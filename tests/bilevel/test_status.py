@@ -8,7 +8,7 @@ import pytest
 from tests.games.hard_game import hard_game
 
 from ppsm.bilevel import solve as module
-from ppsm.bilevel.bounds import BoundFinder, BoundsOutOfTimeError
+from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.incumbent import first_look
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel

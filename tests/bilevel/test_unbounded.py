@@ -5,8 +5,9 @@ import itertools
 import pytest
 from tests.games.test_random_games import wild_game
 
-from ppsm.bilevel import incumbent, unbounded
+from ppsm.bilevel import incumbent
 from ppsm.bilevel.kkt import build_kkt
+from ppsm.bilevel.methods import unbounded
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.solvers.scip import solve_mip_with_scip

@@ -7,8 +7,8 @@ from tests.games.test_random_games import wild_game
 
 from ppsm.bilevel.incumbent import first_look
 from ppsm.bilevel.kkt import build_kkt
-from ppsm.bilevel.scip_forms import indicator, sos1
-from ppsm.bilevel.unbounded import question
+from ppsm.bilevel.methods.scip_forms import indicator, sos1
+from ppsm.bilevel.methods.unbounded import question
 from ppsm.solvers.mip import SolveLimits
 from ppsm.solvers.scip import solve_mip_with_scip
 

@@ -8,7 +8,7 @@ from benchmarks.gas_networks import build_network
 from ppsm.errors import ModelError
 from ppsm.fidelity import Bands, Restorer, SearchLimits
 from ppsm.fidelity.problem import Norm
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 from tests.fidelity.oracle import random_follower
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from ppsm.arrays import FloatArray
 from ppsm.fidelity import Bands
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 
 

@@ -6,7 +6,7 @@ import pytest
 from ppsm.arrays import FloatArray
 from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits, joint_search
 from ppsm.fidelity.joint_search import JointSearch
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 from ppsm.status import Status
 from tests.fidelity.oracle import brute_force, random_follower

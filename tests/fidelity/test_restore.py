@@ -10,7 +10,7 @@ import pytest
 from ppsm.errors import InputError, ModelError, SecretExposureError
 from ppsm.fidelity import Bands, Prior, Restorer, SearchLimits, restore
 from ppsm.fidelity.branching import Search, SearchOutcome
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.privacy import LaplaceMechanism, Sensitive
 from ppsm.program import LinearProgram
 from ppsm.status import Status

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
+from ppsm.bilevel.methods.strong_duality import is_applicable
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.bilevel.strong_duality import is_applicable
+from ppsm.bilevel.verify import verify
 from ppsm.errors import ModelError, NoValidBoundError
-from ppsm.game.verify import verify
 from ppsm.program import BilevelProgram
 
 

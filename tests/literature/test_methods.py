@@ -3,9 +3,9 @@
 import pytest
 from tests.literature.problems import PROBLEMS, Problem
 
+from ppsm.bilevel.methods.strong_duality import is_applicable
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.bilevel.strong_duality import is_applicable
 from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.status import Status
 

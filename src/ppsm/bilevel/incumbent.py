@@ -8,16 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import BoolArray, FloatArray
-from ppsm.bilevel.assembly import with_rows
 from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_lp, solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
-
-_MOST_STEPS = 30
-# What counts as a multiplier or a slack rather than as rounding.
-_CLEARLY = 1e-7
 
 
 def respond(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
@@ -33,12 +29,10 @@ def respond(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
         return None
     signed = multipliers.sign * multipliers.net(answer.prices, answer.reduced_costs)
     point = np.concatenate([variables, answer.columns, signed])
-    tight = signed[kkt.pairs] > _CLEARLY
-    idle = (kkt.slacks(point)[kkt.pairs] > _CLEARLY) & ~tight
+    tight = signed[kkt.pairs] > TUNING.clearly
+    idle = (kkt.slacks(point)[kkt.pairs] > TUNING.clearly) & ~tight
     fixed = pattern_program(kkt, tight, idle)
-    lower, upper = fixed.column_lower.copy(), fixed.column_upper.copy()
-    lower[kkt.variables] = upper[kkt.variables] = variables
-    solution = solve_lp(replace(fixed, column_lower=lower, column_upper=upper))
+    solution = solve_lp(fixed.with_fixed(kkt.variables, variables))
     return solution.columns if solution.status is Status.PROVEN_OPTIMAL else None
 
 
@@ -54,8 +48,7 @@ def pattern_program(kkt: KktSystem, tight: BoolArray, idle: BoolArray | None = N
     upper[kkt.first_multiplier + kkt.pairs[~tight if idle is None else idle]] = 0.0
     fixed = kkt.pairs[tight]
     constant = -kkt.slack_constant[fixed]
-    return with_rows(
-        replace(kkt.relaxation, column_upper=upper),
+    return replace(kkt.relaxation, column_upper=upper).with_rows(
         sp.csr_array(kkt.slack_matrix[fixed, :]),
         constant,
         constant,
@@ -69,10 +62,7 @@ def polish(kkt: KktSystem, columns: FloatArray) -> FloatArray | None:
     The leader's continuous variables stay free, so the point can only improve; None if the LP has no point.
     """
     program = pattern_program(kkt, tight_sides(kkt, columns))
-    lower, upper = program.column_lower.copy(), program.column_upper.copy()
-    integer = np.flatnonzero(kkt.is_integer)
-    lower[integer] = upper[integer] = np.round(columns[integer])
-    solution = solve_lp(replace(program, column_lower=lower, column_upper=upper))
+    solution = solve_lp(program.with_fixed(kkt.is_integer, np.round(columns[kkt.is_integer])))
     return solution.columns if solution.status is Status.PROVEN_OPTIMAL else None
 
 
@@ -96,7 +86,7 @@ def first_look(kkt: KktSystem, limits: SolveLimits) -> FirstLook:
     unbounded = relaxed.bound is None and solve_lp(kkt.relaxation).status is Status.UNBOUNDED
     point = relaxed
     if relaxed.status is Status.UNBOUNDED:
-        anywhere = replace(kkt.relaxation, cost=np.zeros_like(kkt.relaxation.cost))
+        anywhere = kkt.relaxation.with_cost(np.zeros_like(kkt.relaxation.cost))
         point = solve_mip_with_highs(MixedIntegerProgram(anywhere, kkt.is_integer), limits)
     deadline = time.perf_counter() + limits.seconds
     columns = None
@@ -120,7 +110,7 @@ def _decisions(kkt: KktSystem, relaxed: FloatArray | None) -> Iterator[FloatArra
 def _descend(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
     """The follower's answer to a decision, then the best point of its pattern, and so on while it helps."""
     best = respond(kkt, variables)
-    for _ in range(_MOST_STEPS):
+    for _ in range(TUNING.descent_steps):
         if best is None:
             break
         moved = polish(kkt, best)

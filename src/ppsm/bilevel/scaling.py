@@ -13,13 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, SparseMatrix
+from ppsm.bilevel.tuning import TUNING
 from ppsm.program import BilevelProgram
-
-# Between these the natural unit is left alone.
-_SMALL, _LARGE = 1.0, 1e6
-_SMALL_ROW, _LARGE_ROW = 1e-4, 1e4
-# Prices in the leader's rows take the unit as a factor, which must leave the coefficients a usable size.
-_LEAST_UNIT_OF_SEEN_PRICES, _LARGEST_UNIT_OF_SEEN_PRICES = 2.0**-14, 2.0**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +37,15 @@ def units_of(program: BilevelProgram) -> Units:
     rows = np.ones(follower.shape[0])
     for row in range(rows.size):
         entries = follower.matrix.data[follower.matrix.indptr[row] : follower.matrix.indptr[row + 1]]
-        rows[row] = _unit(entries, _SMALL_ROW, _LARGE_ROW)
-    cost = _unit(follower.cost, _SMALL, _LARGE)
+        rows[row] = _unit(entries, TUNING.small_row, TUNING.large_row)
+    cost = _unit(follower.cost, TUNING.small_cost, TUNING.large_cost)
     if program.leader_sees_prices:
-        cost = max(cost, _LEAST_UNIT_OF_SEEN_PRICES)
-        least = min(1.0, cost / _LARGEST_UNIT_OF_SEEN_PRICES)
-        rows = np.clip(rows, least, cost / _LEAST_UNIT_OF_SEEN_PRICES)
+        cost = max(cost, TUNING.least_unit_of_seen_prices)
+        least = min(1.0, cost / TUNING.largest_unit_of_seen_prices)
+        rows = np.clip(rows, least, cost / TUNING.least_unit_of_seen_prices)
     seen = program.price_cost * cost / rows
     costs = np.concatenate([program.leader_cost, program.response_cost, seen])
-    return Units(_unit(costs, _SMALL, _LARGE), cost, rows)
+    return Units(_unit(costs, TUNING.small_cost, TUNING.large_cost), cost, rows)
 
 
 def _unit(values: FloatArray, small: float, large: float) -> float:

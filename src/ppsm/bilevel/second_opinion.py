@@ -17,13 +17,11 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.bilevel.kkt import KktSystem
-from ppsm.program import LinearProgram
+from ppsm.bilevel.tuning import TUNING
 from ppsm.solvers.highs import PersistentLp
 from ppsm.solvers.mip import MixedIntegerProgram
 from ppsm.status import Status
 
-# A multiplier beside a slack, or a fraction of an integer, that is more than rounding.
-_CLEARLY = 1e-7
 _FREE, _TIGHT, _IDLE = 0, 1, 2
 
 
@@ -53,21 +51,9 @@ class _Node:
     upper: FloatArray
 
 
-def beyond(kkt: KktSystem, cutoff: float | None) -> LinearProgram:
-    """The relaxation without all points that cost more than a cutoff."""
-    relaxation = kkt.relaxation
-    if cutoff is None:
-        return relaxation
-    row = sp.csr_array(relaxation.cost[None, :])
-    return relaxation.with_rows(row, upper=np.array([cutoff - relaxation.offset]), names=("cutoff",))
-
-
-def problem_beyond(problem: MixedIntegerProgram, kkt: KktSystem, cutoff: float | None) -> MixedIntegerProgram:
-    """A method's program without start and without all points that cost more than a cutoff."""
-    linear = problem.linear
-    if cutoff is not None:
-        row = sp.csr_array(kkt.relaxation.cost[None, :])
-        linear = linear.with_rows(row, upper=np.array([cutoff - linear.offset]), names=("cutoff",))
+def beyond(problem: MixedIntegerProgram, cutoff: float | None) -> MixedIntegerProgram:
+    """A method's program without start and, if there is a cutoff, without all points that cost more."""
+    linear = problem.linear if cutoff is None else problem.linear.capped(cutoff)
     return replace(problem, linear=linear, start=None)
 
 
@@ -86,7 +72,7 @@ class _Branching:
         self._kkt, self._deadline = kkt, deadline
         self._integer = np.flatnonzero(kkt.is_integer)
         self._multipliers = kkt.first_multiplier + kkt.pairs
-        program = beyond(kkt, cutoff)
+        program = kkt.relaxation if cutoff is None else kkt.relaxation.capped(cutoff)
         self._first_slack = program.shape[0]
         self._rest = -kkt.slack_constant[kkt.pairs]
         program = program.with_rows(sp.csr_array(kkt.slack_matrix[kkt.pairs, :]), lower=self._rest)
@@ -159,11 +145,11 @@ class _Branching:
         """Two nodes that between them keep every point of the game; none where the point is one."""
         fraction = columns[self._integer]
         fraction = np.abs(fraction - np.round(fraction))
-        if fraction.size and fraction.max() > _CLEARLY:
+        if fraction.size and fraction.max() > TUNING.clearly:
             return self._split(node, int(np.argmax(fraction)), columns)
         slack = self._kkt.slacks(columns)[self._kkt.pairs]
         violation = np.where(node.pairs == _FREE, np.minimum(columns[self._multipliers], slack), 0.0)
-        if violation.size == 0 or violation.max() <= _CLEARLY:
+        if violation.size == 0 or violation.max() <= TUNING.clearly:
             return ()
         chosen = int(np.argmax(violation))
         tight, idle = node.pairs.copy(), node.pairs.copy()

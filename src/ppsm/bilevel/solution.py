@@ -6,7 +6,7 @@ from enum import StrEnum
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.game.verify import Finding
+from ppsm.bilevel.verify import Finding
 from ppsm.program import BilevelProgram
 from ppsm.status import Status
 

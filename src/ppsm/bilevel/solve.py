@@ -9,33 +9,26 @@ from functools import cached_property
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.bilevel.attempts import Attempt, attempts
-from ppsm.bilevel.bounds import BoundFinder, BoundsOutOfTimeError
-from ppsm.bilevel.explain import explain_infeasible
+from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.incumbent import FirstLook, first_look, polish
+from ppsm.bilevel.infeasibility import explain_infeasible
 from ppsm.bilevel.kkt import KktSystem, build_kkt
+from ppsm.bilevel.methods import Attempt, attempts
+from ppsm.bilevel.methods.unbounded import solve_over_unbounded_relaxation
 from ppsm.bilevel.scaling import units_of, with_units
-from ppsm.bilevel.second_opinion import Opinion, Verdict, branch_for_better, problem_beyond
+from ppsm.bilevel.second_opinion import Opinion, Verdict, beyond, branch_for_better
 from ppsm.bilevel.solution import BilevelSolution, Method
-from ppsm.bilevel.unbounded import solve_over_unbounded_relaxation
+from ppsm.bilevel.tuning import TUNING
+from ppsm.bilevel.verify import Finding, Verification, verify
 from ppsm.errors import InputError, SolverError
-from ppsm.game.verify import Finding, Verification, verify
 from ppsm.program import BilevelProgram
 from ppsm.solvers.highs import HIGHS, solve_lp, solve_mip_with_highs
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.solvers.scip import solve_mip_with_scip
 from ppsm.status import Status, relative_gap
 
-# A first incumbent is worth a short search, not a long one.
-_START_SECONDS = 10.0
-# For each of the few games that are solved to explain why one is infeasible.
-_EXPLAIN_SECONDS = 5.0
 # The gap that verified objective and bound may have, whatever the solver claims, to count as optimal.
 _SOUND_GAP = 1e-6
-# Each of the two ways to a second opinion may take so many times as long as what it judges, or that long.
-_OPINION_SHARE, _OPINION_SECONDS = 2.0, 0.5
-# So often is a claim that was refuted made again, on another path, before it is given up.
-_CLAIMS = 3
 
 
 def solve_bilevel(
@@ -163,11 +156,13 @@ class _Solve:
 
     @cached_property
     def _look(self) -> FirstLook:
-        return first_look(self._kkt, replace(self._limits, seconds=min(_START_SECONDS, self._limits.seconds)))
+        return first_look(
+            self._kkt, replace(self._limits, seconds=min(TUNING.first_look_seconds, self._limits.seconds))
+        )
 
     def _confirmed(self, attempt: Attempt) -> tuple[BilevelSolution, MipResult]:
         """An attempt's answer, with a second opinion on its claim; refuted, it is tried on another path."""
-        for number in range(_CLAIMS):
+        for number in range(TUNING.claims):
             result = self._run(attempt, another_path=number > 0)
             found, contradicted = self._conclude(attempt, result)
             if contradicted and not result.interrupted:
@@ -206,7 +201,7 @@ class _Solve:
         if found.leader_objective is not None:
             best = found.leader_objective / (self._program.leader_sign * self._scale.objective)
             cutoff = best - max(self._limits.gap, _SOUND_GAP) * max(1.0, abs(best))
-        seconds = max(_OPINION_SECONDS, _OPINION_SHARE * searched)
+        seconds = max(TUNING.opinion_seconds, TUNING.opinion_share * searched)
         deadline = min(self._deadline, time.perf_counter() + seconds)
         try:
             opinion = branch_for_better(self._kkt, cutoff, deadline)
@@ -221,7 +216,7 @@ class _Solve:
         self, attempt: Attempt, cutoff: float | None, remaining: float, opinion: Opinion
     ) -> Opinion:
         """The second way: the method's own program, beyond the answer and on another path."""
-        asked = problem_beyond(attempt.form.problem, self._kkt, cutoff)
+        asked = beyond(attempt.form.problem, cutoff)
         limits = replace(self._limits, seconds=remaining, another_path=True)
         try:
             again = self._solve(attempt, asked, limits)
@@ -378,7 +373,7 @@ class _Solve:
             return ""
 
         def solve(variation: BilevelProgram) -> BilevelSolution:
-            seconds = min(_EXPLAIN_SECONDS, max(0.01, self._deadline - time.perf_counter()))
+            seconds = min(TUNING.explanation_seconds, max(0.01, self._deadline - time.perf_counter()))
             limits = replace(self._limits, seconds=seconds)
             return _Solve(variation, self._method, limits, None, explains=False).solution()
 

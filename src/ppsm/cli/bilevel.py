@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ppsm.bilevel.exchange import read_bilevel
+from ppsm.bilevel.files.exchange import read_bilevel
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.cli.app import EXIT_NO_ANSWER, app, interruptible

@@ -10,7 +10,7 @@ from ppsm.cli.app import app
 if TYPE_CHECKING:  # linopy takes long to import, and the other commands do without it
     import xarray as xr
 
-    from ppsm.stackelberg import GameSolution
+    from ppsm.games.stackelberg import GameSolution
 
 _CEILING = 100.0
 

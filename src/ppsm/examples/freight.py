@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ppsm.game.follower import Follower
-from ppsm.stackelberg import StackelbergGame
+from ppsm.games.follower import Follower
+from ppsm.games.stackelberg import StackelbergGame
 
 PORTS = pd.Index(["north", "south"], name="port")
 CITIES = pd.Index(["mill", "forge", "market"], name="city")

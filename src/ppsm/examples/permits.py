@@ -10,8 +10,8 @@ import linopy
 import pandas as pd
 import xarray as xr
 
-from ppsm.game.follower import Follower
-from ppsm.stackelberg import StackelbergGame
+from ppsm.games.follower import Follower
+from ppsm.games.stackelberg import StackelbergGame
 
 SECTORS = pd.Index(["steel", "cement", "glass"], name="sector")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ppsm.game.follower import Follower
-from ppsm.stackelberg import StackelbergGame
+from ppsm.games.follower import Follower
+from ppsm.games.stackelberg import StackelbergGame
 
 DISTRICTS = pd.Index(["hill", "town", "plain", "delta"], name="district")
 _CANALS = pd.Index(["hill-town", "town-plain", "plain-delta", "hill-plain"], name="canal")

@@ -18,7 +18,7 @@ from ppsm.fidelity.branching import SearchLimits
 from ppsm.fidelity.problem import Bands, Norm, Prior, PublicVector
 from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.result import FidelityResult
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from ppsm.arrays import FloatArray, SparseMatrix
-from ppsm.game.verify import Finding
+from ppsm.bilevel.verify import Finding
 from ppsm.program import LinearProgram
 
 TOLERANCE = 1e-6

@@ -39,7 +39,7 @@ from ppsm.fidelity.problem import (
 )
 from ppsm.fidelity.reference import search_by_textbook
 from ppsm.fidelity.result import FidelityResult
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 from ppsm.solvers.conflict import find_conflict
 from ppsm.solvers.highs import HIGHS, solve_lp

@@ -22,7 +22,7 @@ import xarray as xr
 from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError, SolverError
-from ppsm.game.linopy_reader import read_linopy
+from ppsm.games.linopy_reader import read_linopy
 from ppsm.markets.power import PowerSystem, add_dispatch, add_network
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import Basis, LpSolution, PersistentLp, solve_mip_with_highs

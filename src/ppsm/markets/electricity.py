@@ -15,7 +15,7 @@ import xarray as xr
 
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.cases.schema import Case
-from ppsm.game.linopy_reader import read_linopy
+from ppsm.games.linopy_reader import read_linopy
 from ppsm.markets.power import PowerSystem, add_dispatch, add_network
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status

@@ -32,9 +32,9 @@ from ppsm.arrays import FloatArray, IntArray, SparseMatrix, frozen_vector
 from ppsm.cases.entities import upstream_downstream
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
-from ppsm.game.follower import Follower
-from ppsm.game.layout import Layout
-from ppsm.game.linopy_reader import read_linopy
+from ppsm.games.follower import Follower
+from ppsm.games.layout import Layout
+from ppsm.games.linopy_reader import read_linopy
 from ppsm.program import LinearProgram
 
 # Tangents per pipe; eight keep every flow within 1.03 % of the pipe's largest (see tangent_points).

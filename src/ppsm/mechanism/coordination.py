@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ppsm.arrays import FloatArray
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.privacy.publication import MarketFigures
 from ppsm.status import Status
 from ppsm.theory import CostOfPrivacy

@@ -1,4 +1,4 @@
-"""Any :class:`~ppsm.stackelberg.StackelbergGame` as a coordination."""
+"""Any :class:`~ppsm.games.stackelberg.StackelbergGame` as a coordination."""
 
 from dataclasses import replace
 
@@ -9,12 +9,12 @@ from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.problem import PublicBounds
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
+from ppsm.games.stackelberg import StackelbergGame
 from ppsm.interrupts import watched
 from ppsm.mechanism.coordination import Decision, Outcome
 from ppsm.mechanism.fixed_prices import decide_at_prices
 from ppsm.privacy.publication import MarketFigures
-from ppsm.stackelberg import StackelbergGame
 from ppsm.status import Status
 from ppsm.theory import CostOfPrivacy, cost_of_privacy
 

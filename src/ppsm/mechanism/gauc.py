@@ -16,7 +16,7 @@ import numpy as np
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.interrupts import watched
 from ppsm.markets.evaluate import PowerAnswer
 from ppsm.markets.gauc import GasAwareCommitment, GaucSolution

@@ -14,7 +14,7 @@ from ppsm.arrays import FloatArray, as_numbers, frozen_vector
 from ppsm.errors import InputError, SolverError
 from ppsm.fidelity.branching import SearchLimits
 from ppsm.fidelity.restore import restore
-from ppsm.game.follower import Follower
+from ppsm.games.follower import Follower
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer

@@ -1,0 +1,177 @@
+"""A linear inequality that every optimal dual of the follower obeys, whatever the leader decides.
+
+Let ``y^(x) = a + Y (x - x0)`` be an answer that is feasible for *every* leader decision in a box, with slack
+at least ``s_k`` in inequality k. For an optimal answer y with multipliers m at the decision x, Lagrange
+duality says ``c'y^(x) - sum_k m_k slack_k(y^(x)) = V(x) = c'y``, hence
+
+    sum_k s_k m_k  +  c'y  -  c'Y (x - x0)  <=  c'a.
+
+All of it is linear in (x, y, m) and, where s_k > 0, it bounds m_k: Slater's condition made quantitative. The
+rule (a, Y) with the largest slacks is one LP, the robust counterpart over the box.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, FloatArray, IntArray, SparseMatrix
+from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.tuning import TUNING
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import solve_lp
+from ppsm.status import Status
+
+
+def slater_row(
+    kkt: KktSystem, coupled: IntArray, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, float] | None:
+    """Coefficients over the columns of the relaxation and the upper bound of the row, None if there is none.
+
+    ``coupled`` are the leader variables in the follower's rows and ``lower``/``upper`` the box they live in.
+    """
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        return None
+    rule = _Rule(kkt, coupled, lower, upper - lower)
+    if rule.size > TUNING.largest_rule:
+        return None
+    solution = solve_lp(rule.program())
+    if solution.status is not Status.PROVEN_OPTIMAL:
+        return None
+    cost, slope_cost = kkt.program.follower.cost, rule.slope_costs(solution.columns)
+    row = np.zeros(kkt.relaxation.shape[1])
+    row[kkt.responses] = cost
+    row[coupled] = -slope_cost
+    row[kkt.first_multiplier + kkt.pairs] = np.maximum(
+        0.0, rule.slacks(solution.columns) - TUNING.slater_safety
+    )
+    limit = float(cost @ solution.columns[: cost.size] - slope_cost @ lower)
+    # The rule is feasible up to the LP's tolerance only; the limit must not be tighter than the truth.
+    return row, limit + 1e-6 * (1.0 + float(np.abs(cost) @ np.abs(solution.columns[: cost.size])))
+
+
+class _Rule:
+    """The LP that maximises the slacks of an affine answer over the box ``lower + [0, width]``.
+
+    Columns: a | for each leader variable its slopes Y_j over ``reacting[j]`` and the falls B_j, how fast the
+    slacks in ``moved[j]`` can fall with it | s.
+    """
+
+    def __init__(self, kkt: KktSystem, coupled: IntArray, lower: FloatArray, width: FloatArray) -> None:
+        self._kkt, self._lower, self._width = kkt, lower, width
+        self._columns, self._sides = kkt.program.follower.shape[1], kkt.pairs.size
+        slack = kkt.slack_matrix[kkt.pairs, :]
+        self._slack_y: SparseMatrix = slack[:, kkt.responses]
+        self._slack_x: FloatArray = slack[:, coupled].toarray()
+        self._equal_y, self._equal_x, self._equal_to = _equalities(kkt, coupled)
+        self._reacting = [self._near(int(variable), coupled.size) for variable in coupled]
+        self._moved = [
+            np.flatnonzero((np.diff(self._slack_y[:, near].indptr) > 0) | (self._slack_x[:, j] != 0))
+            for j, near in enumerate(self._reacting)
+        ]
+
+    @property
+    def size(self) -> int:
+        """Columns of the LP."""
+        widths = [near.size + moved.size for near, moved in zip(self._reacting, self._moved, strict=True)]
+        return self._columns + sum(widths) + self._sides
+
+    def _near(self, variable: int, moves: int) -> IntArray:
+        """The follower's columns that may react to a leader variable: all, or those within two rows of it."""
+        if (self._columns + self._sides) * moves <= TUNING.small_rule:
+            return np.arange(self._columns)
+        matrix = self._kkt.program.follower.matrix
+        rows = np.flatnonzero(self._kkt.program.coupling[:, [variable]].toarray().ravel())
+        near = np.unique(matrix[rows, :].indices)
+        touched = np.flatnonzero(np.diff(matrix[:, near].tocsr().indptr))
+        return np.unique(matrix[touched, :].indices).astype(np.int64)
+
+    def program(self) -> LinearProgram:
+        """Assemble the LP."""
+        every_side = sp.eye_array(self._sides, format="csr")
+        at_corner = self._equal_to - self._equal_x @ self._lower
+        corner_slack = -(self._slack_x @ self._lower + self._kkt.slack_constant[self._kkt.pairs])
+        top: list[Any] = [self._slack_y]
+        reactions: list[Any] = []
+        lower_rows, upper_rows = [corner_slack, at_corner], [np.full(self._sides, INFINITY), at_corner]
+        for j, (near, moved) in enumerate(zip(self._reacting, self._moved, strict=True)):
+            # What the box can take away of the slack at the corner: width * fall.
+            top += [sp.csr_array((self._sides, near.size)), -self._width[j] * every_side[:, moved]]
+            # The fall is at least the negative slope of the slack; equalities stay when x moves.
+            falls = sp.hstack([self._slack_y[moved, :][:, near], sp.eye_array(moved.size)])
+            holds = sp.hstack([self._equal_y[:, near], sp.csr_array((self._equal_to.size, moved.size))])
+            reactions.append(sp.vstack([falls, holds]))
+            stays = -self._equal_x[:, j]
+            lower_rows += [-self._slack_x[moved, j], stays]
+            upper_rows += [np.full(moved.size, INFINITY), stays]
+        middle = sum(block.shape[1] for block in top[1:])
+        matrix = sp.vstack(
+            [
+                sp.hstack([*top, -every_side]),
+                sp.hstack([self._equal_y, sp.csr_array((self._equal_to.size, middle + self._sides))]),
+                *self._placed(reactions, middle),
+            ],
+            format="csr",
+        )
+        return self._bounded(matrix, np.concatenate(lower_rows), np.concatenate(upper_rows))
+
+    def _placed(self, reactions: list[Any], middle: int) -> list[Any]:
+        """The block of all reactions, between the columns of a and of s."""
+        if not reactions:
+            return []
+        block = sp.block_diag(reactions, format="csr")
+        before, after = (sp.csr_array((block.shape[0], n)) for n in (self._columns, self._sides))
+        return [sp.hstack([before, block, after])] if middle else []
+
+    def _bounded(self, matrix: SparseMatrix, row_lower: FloatArray, row_upper: FloatArray) -> LinearProgram:
+        column_lower = np.full(self.size, -INFINITY)
+        column_upper = np.full(self.size, INFINITY)
+        for _, falls in self._positions():
+            column_lower[falls] = 0.0
+        column_lower[self.size - self._sides :] = 0.0
+        # Slack beyond the size of the data does not sharpen the bound.
+        enough = max(1.0, float(np.abs(self._kkt.slack_constant).max(initial=1.0)))
+        column_upper[self.size - self._sides :] = enough
+        cost = np.zeros(self.size)
+        cost[self.size - self._sides :] = -1.0
+        return LinearProgram.of(
+            cost,
+            matrix,
+            row_lower=row_lower,
+            row_upper=row_upper,
+            column_lower=column_lower,
+            column_upper=column_upper,
+        )
+
+    def _positions(self) -> list[tuple[slice, slice]]:
+        """For each leader variable the columns of its slopes and of its falls."""
+        positions, start = [], self._columns
+        for near, moved in zip(self._reacting, self._moved, strict=True):
+            positions.append(
+                (slice(start, start + near.size), slice(start + near.size, start + near.size + moved.size))
+            )
+            start += near.size + moved.size
+        return positions
+
+    def slope_costs(self, columns: FloatArray) -> FloatArray:
+        """What the answer's reaction to each leader variable costs the follower."""
+        cost = self._kkt.program.follower.cost
+        each = zip(self._reacting, self._positions(), strict=True)
+        return np.array([float(cost[near] @ columns[slopes]) for near, (slopes, _) in each])
+
+    def slacks(self, columns: FloatArray) -> FloatArray:
+        """The slacks that the answer keeps over the whole box."""
+        return columns[self.size - self._sides :]
+
+
+def _equalities(kkt: KktSystem, coupled: IntArray) -> tuple[SparseMatrix, FloatArray, FloatArray]:
+    """Rows and columns of the follower that are fixed: coefficients of y, of the coupled x, and the value."""
+    multipliers, program = kkt.multipliers, kkt.program
+    rows = np.flatnonzero(multipliers.is_free & multipliers.is_row)
+    fixed = np.flatnonzero(multipliers.is_free & ~multipliers.is_row)
+    of_row, of_column = multipliers.index[rows], multipliers.index[fixed]
+    pick = sp.eye_array(program.follower.shape[1], format="csr")[of_column, :]
+    equal_y = sp.vstack([program.follower.matrix[of_row, :], pick], format="csr")
+    moved = program.coupling[of_row, :][:, coupled].toarray()
+    equal_x = np.vstack([moved, np.zeros((fixed.size, coupled.size))])
+    return equal_y, equal_x, multipliers.bound[np.concatenate([rows, fixed])]

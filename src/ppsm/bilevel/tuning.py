@@ -1,0 +1,86 @@
+"""Every number that steers the search for a game's optimum; none of them decides what is true."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers of the engine, by the step that uses them (see :mod:`ppsm.bilevel`)."""
+
+    # scaling
+    small_cost: float = 1.0
+    """Costs of either level whose largest is below this get another unit."""
+    large_cost: float = 1e6
+    """So do costs whose largest is above this."""
+    small_row: float = 1e-4
+    """A follower row whose largest coefficient is below this gets another unit."""
+    large_row: float = 1e4
+    """So does a row whose largest coefficient is above this."""
+    least_unit_of_seen_prices: float = 2.0**-14
+    """Prices in the leader's rows take the unit as a factor, which must leave coefficients a usable size."""
+    largest_unit_of_seen_prices: float = 2.0**30
+    """The same, from above."""
+
+    # incumbent
+    first_look_seconds: float = 10.0
+    """A first incumbent is worth a short search, not a long one."""
+    descent_steps: int = 30
+    """So often at most a first point is improved piece by piece."""
+    clearly: float = 1e-7
+    """What counts as a multiplier, a slack or a fraction of an integer rather than as rounding."""
+
+    # bounds
+    m_margin: float = 0.01
+    """A proven bound is widened by this share before it becomes an M: then a multiplier that touches its M
+    exposes a wrong bound instead of an honest extreme price."""
+    least_margin: float = 1e-3
+    """The absolute part of that margin. It stands far above the LP's tolerance, so that a bound of zero "up
+    to rounding" neither cuts off a zero nor enters as a coefficient of 1e-8, which would turn the solver's
+    tolerance into an error of the decisions."""
+    range_margin: float = 1e-6
+    """What an LP's range of a decision is widened by."""
+    cutoff_margin: float = 1e-3
+    """Bounds may rest on an incumbent's cost plus this share of it."""
+    vertex_bases: int = 50_000
+    """So many bases of the dual are looked at, at most, for the largest multiplier of a vertex."""
+    many_sides: int = 1_500
+    """With more sides than this bounds are proven from what is known at once, without an LP for each."""
+    ill_conditioned: float = 1e10
+    """A basis whose condition is above this is too close to singular to trust a verdict."""
+    singular: float = 1e15
+    """A basis whose condition is above this has no vertex."""
+    small_rule: int = 4_000
+    """Beyond this many entries an answer may react to a leader variable only near the rows that it enters."""
+    largest_rule: int = 200_000
+    """Beyond this many entries no such answer is sought."""
+    slater_safety: float = 1e-8
+    """What a slack of Slater's answer is shortened by, for the LP's tolerance."""
+
+    # methods
+    zero_bound: float = 1e-9
+    """A multiplier or slack whose proven bound is below this is always zero."""
+    largest_sound_m: float = 1e7
+    """Beyond this a big-M row is numerically meaningless beside integrality tolerances of 1e-9."""
+    improvements: int = 20
+    """So often at most a better point is sought over an unbounded relaxation."""
+    better: float = 1e-7
+    """How much better a point must be to count there; well above the solver's tolerance."""
+
+    # second opinion
+    opinion_share: float = 2.0
+    """Each of the two ways to a second opinion may take so many times as long as the search it judges."""
+    opinion_seconds: float = 0.5
+    """It may take that long in any case."""
+    claims: int = 3
+    """So often is a claim that was refuted made again, on another path, before the method is given up."""
+
+    # infeasibility
+    explanation_seconds: float = 5.0
+    """For each of the few games that are solved to explain why one is infeasible."""
+    explanation_solves: int = 25
+    """An explanation may cost a few solves of the game, not many."""
+    violated: float = 1e-6
+    """What counts as a violated constraint in an explanation."""
+
+
+TUNING = Tuning()

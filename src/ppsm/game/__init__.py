@@ -1,1 +1,0 @@
-"""The game: follower, leader, solution and its independent verification."""

@@ -1,0 +1,227 @@
+"""The follower: a linear program whose right-hand side moves with a declared parameter vector."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import linopy
+import numpy as np
+import scipy.sparse as sp
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import (
+    FloatArray,
+    IntArray,
+    SparseMatrix,
+    as_numbers,
+    frozen_matrix,
+    frozen_vector,
+    unique_names,
+)
+from ppsm.errors import InputError, ModelError
+from ppsm.games.layout import Layout
+from ppsm.games.linopy_reader import read_linopy
+from ppsm.program import LinearProgram
+from ppsm.solvers.conflict import Conflict, find_conflict
+from ppsm.solvers.highs import HIGHS, PersistentLp
+from ppsm.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class FollowerOutcome:
+    """What the follower does at one parameter vector; value and prices are in the sense of the user's model.
+
+    Vectors are empty unless the status is ``PROVEN_OPTIMAL``; :meth:`conflict` then says why.
+    """
+
+    follower: "Follower"
+    parameter: FloatArray
+    status: Status
+    value: float
+    responses: FloatArray
+    prices: FloatArray
+    reduced_costs: FloatArray
+    solver: str = HIGHS
+
+    def response(self, name: str) -> xr.DataArray:
+        """Optimal values of a variable, in its shape."""
+        return self.follower.variables.shaped(name, self._there(self.responses))
+
+    def price(self, name: str) -> xr.DataArray:
+        """Prices of a constraint, in its shape (signs: see :mod:`ppsm.program`)."""
+        return self.follower.constraints.shaped(name, self._there(self.prices))
+
+    def conflict(self) -> Conflict | None:
+        """Constraints that cannot hold together, where the follower is infeasible."""
+        return find_conflict(self.follower.at(self.parameter))
+
+    def _there(self, vector: FloatArray) -> FloatArray:
+        if not self.status.has_answer:
+            raise InputError(
+                f"the follower is {self.status} at this parameter, so it has neither answer nor prices; "
+                "look at status and conflict() first."
+            )
+        return vector
+
+
+@dataclass(frozen=True, eq=False)
+class Follower:
+    """``V(d) = min c'x  s.t.  row_lower + F d <= A x <= row_upper + F d,  column bounds``.
+
+    ``program`` holds the rows at ``d = 0`` and ``nominal`` the parameter that the model was written with. The
+    matrices live in HiGHS after the first :meth:`solve`; later ones change right-hand sides and start warm.
+    """
+
+    program: LinearProgram
+    parameter_map: SparseMatrix
+    parameter_names: tuple[str, ...]
+    nominal: FloatArray
+    variables: Layout
+    constraints: Layout
+    sign: float = 1.0
+
+    @classmethod
+    def from_linopy(cls, model: linopy.Model, parameter: str | Sequence[str]) -> Self:
+        """Take a follower from a linopy model; the right-hand side of ``parameter`` moves."""
+        read = read_linopy(model, "follower")
+        if read.is_integer.any():
+            name = read.program.column_names[int(np.flatnonzero(read.is_integer)[0])]
+            raise ModelError(
+                f"the follower's variable '{name}' is integer; expected a linear program, which "
+                "has prices: relax it, or move it to the leader."
+            )
+        names = [parameter] if isinstance(parameter, str) else list(parameter)
+        rows = _parameter_rows(names, read.constraints, read.variables)
+        nominal = np.where(
+            np.isfinite(read.program.row_lower), read.program.row_lower, read.program.row_upper
+        )[rows]
+        return cls._with_rows(read.program, rows, nominal, read.variables, read.constraints, read.sign)
+
+    @classmethod
+    def from_program(
+        cls,
+        program: LinearProgram,
+        parameter: Iterable[str] | None = None,
+        *,
+        parameter_map: Any = None,
+        nominal: ArrayLike | None = None,
+        parameter_names: Iterable[str] | None = None,
+    ) -> Self:
+        """Take a follower from arrays.
+
+        Either name the rows whose right-hand side is the parameter (its nominal value is what stands there),
+        or pass ``parameter_map`` (F, rows x entries) with ``nominal``; then ``program`` holds the rows at 0.
+        """
+        variables = Layout.of_names("variable", program.column_names)
+        constraints = Layout.of_names("constraint", program.row_names)
+        if parameter_map is None:
+            names = list(parameter or ())
+            rows = _parameter_rows(names, constraints, variables)
+            nominal_vector = np.where(np.isfinite(program.row_lower), program.row_lower, program.row_upper)[
+                rows
+            ]
+            return cls._with_rows(program, rows, nominal_vector, variables, constraints, 1.0)
+        if parameter is not None or nominal is None:
+            raise InputError("a parameter_map needs nominal values and no row names; pass one or the other.")
+        width = as_numbers(nominal, "the parameter").size
+        labels = unique_names(parameter_names, width, "d", "parameter")
+        return cls(
+            program=program,
+            parameter_map=frozen_matrix(parameter_map, (program.shape[0], width), "the parameter map"),
+            parameter_names=labels,
+            nominal=frozen_vector(nominal, width, "the parameter", names=labels),
+            variables=variables,
+            constraints=constraints,
+        )
+
+    @classmethod
+    def _with_rows(
+        cls,
+        program: LinearProgram,
+        rows: IntArray,
+        nominal: FloatArray,
+        variables: Layout,
+        constraints: Layout,
+        sign: float,
+    ) -> Self:
+        """A follower whose parameter is the right-hand side of the given rows."""
+        names = tuple(program.row_names[row] for row in rows)
+        checked = frozen_vector(nominal, rows.size, "the parameter", names=names)
+        shape = (program.shape[0], rows.size)
+        parameter_map: SparseMatrix = sp.csr_array(
+            (np.ones(rows.size), (rows, np.arange(rows.size))), shape=shape
+        )
+        return cls(
+            program=program.shifted(-(parameter_map @ checked)),
+            parameter_map=parameter_map,
+            parameter_names=names,
+            nominal=checked,
+            variables=variables,
+            constraints=constraints,
+            sign=sign,
+        )
+
+    def at(self, parameter: ArrayLike | None = None) -> LinearProgram:
+        """The linear program at a parameter vector (nominal if none is given)."""
+        return self.program.shifted(self.parameter_map @ self._checked(parameter))
+
+    def solve(self, parameter: ArrayLike | None = None) -> FollowerOutcome:
+        """Solve at a parameter vector, warm from the last solve; infeasible is an answer, not an error."""
+        vector = self._checked(parameter)
+        rows = self._moving_rows
+        shift = (self.parameter_map @ vector)[rows]
+        self._live.set_row_bounds(
+            rows, self.program.row_lower[rows] + shift, self.program.row_upper[rows] + shift
+        )
+        solution = self._live.solve()
+        return FollowerOutcome(
+            follower=self,
+            parameter=vector,
+            status=solution.status,
+            value=self.sign * solution.objective,
+            responses=solution.columns,
+            prices=self.sign * solution.prices,
+            reduced_costs=self.sign * solution.reduced_costs,
+        )
+
+    def _checked(self, parameter: ArrayLike | None) -> FloatArray:
+        if parameter is None:
+            return self.nominal
+        return frozen_vector(
+            parameter, len(self.parameter_names), "the parameter", names=self.parameter_names
+        )
+
+    @cached_property
+    def _moving_rows(self) -> IntArray:
+        return np.flatnonzero(np.diff(self.parameter_map.indptr))
+
+    @cached_property
+    def _live(self) -> PersistentLp:
+        return PersistentLp(self.program)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process builds its own live solver."""
+        return {key: value for key, value in self.__dict__.items() if key != "_live"}
+
+
+def _parameter_rows(names: list[str], constraints: Layout, variables: Layout) -> IntArray:
+    """Flat positions of the rows that the parameter enters, in the order of the names."""
+    if not names:
+        raise InputError("no parameter was named; name the constraint(s) whose right-hand side it is.")
+    for name in names:
+        if name in variables.blocks and name not in constraints.blocks:
+            raise ModelError(
+                f"'{name}' is a variable of the follower; the parameter must be the right-hand side of "
+                "constraints, it cannot multiply or replace a variable: name a constraint."
+            )
+        if (constraints[name] < 0).any():
+            raise ModelError(
+                f"the constraint '{name}' has absent rows (masked, or NaN in its data); every entry of the "
+                "parameter needs a row: fill the data or drop the entries."
+            )
+    rows = np.concatenate([constraints.positions(name) for name in names])
+    if np.unique(rows).size != rows.size:
+        raise InputError(f"a constraint is named twice as parameter: {', '.join(names)}; name each once.")
+    return rows

@@ -1,0 +1,216 @@
+"""Stackelberg games with price feedback (problem (1) of the paper), written with linopy.
+
+The leader's model is an ordinary linopy model in which the follower's answer and prices are variables too::
+
+    game = StackelbergGame(follower)
+    build = game.leader.add_variables(binary=True, name="build")
+    game.raise_right_hand_side("balance", -40 * build)     # the leader's decision enters the follower
+    game.leader.add_constraints(game.price("balance") <= 30)
+    game.leader.add_objective(25 * build)
+    solution = game.solve()
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import linopy
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.solve import solve_bilevel
+from ppsm.bilevel.verify import Finding
+from ppsm.errors import InputError, ModelError
+from ppsm.games.follower import Follower
+from ppsm.games.layout import Layout
+from ppsm.games.leader import LeaderColumns, StandIn, coupling_arrays
+from ppsm.games.linopy_reader import read_linopy
+from ppsm.program import BilevelProgram
+from ppsm.status import Status
+
+
+class StackelbergGame:
+    """A leader (a linopy MILP) who anticipates a follower (an LP) and its prices.
+
+    Parameters
+    ----------
+    follower
+        The follower; its parameter is fixed for the game.
+    parameter
+        The parameter vector the follower plays with, its nominal one if not given.
+    units
+        Units by variable or constraint name, used when the verifier reports a finding.
+    """
+
+    def __init__(
+        self,
+        follower: Follower,
+        parameter: ArrayLike | None = None,
+        *,
+        units: Mapping[str, str] | None = None,
+    ) -> None:
+        if not isinstance(follower, Follower):
+            raise ModelError(f"the follower is a {type(follower).__name__}; expected a ppsm.Follower.")
+        self.follower = follower
+        self.leader = linopy.Model()
+        self._program = follower.at(parameter)
+        self._units = dict(units or {})
+        self._stand_ins: dict[str, StandIn] = {}
+        self._coupling: dict[str, list[linopy.LinearExpression]] = {}
+
+    def price(self, constraint: str) -> linopy.Variable:
+        """The follower's prices of a constraint, as variables of the leader's model (optimistic choice)."""
+        positions = self.follower.constraints[constraint]
+        return self._stand_in(f"price of {constraint}", StandIn(constraint, is_price=True), positions)
+
+    def response(self, variable: str) -> linopy.Variable:
+        """The follower's answer in a variable, as variables of the leader's model."""
+        positions = self.follower.variables[variable]
+        return self._stand_in(f"response {variable}", StandIn(variable, is_price=False), positions)
+
+    def raise_right_hand_side(self, constraint: str, amount: Any) -> None:
+        """Let the leader's decision raise the right-hand side of a follower constraint by ``amount``.
+
+        ``amount`` is a linear expression in the leader's own variables, shaped like the constraint (or a
+        scalar for a constraint of one row). Several calls add up.
+        """
+        self.follower.constraints[constraint]
+        if isinstance(amount, linopy.Variable):
+            amount = 1 * amount
+        if not isinstance(amount, linopy.LinearExpression) or isinstance(amount, linopy.QuadraticExpression):
+            raise ModelError(
+                f"what raises '{constraint}' is a {type(amount).__name__}; expected a linear expression in "
+                "variables of game.leader."
+            )
+        if amount.model is not self.leader:
+            raise ModelError(
+                f"what raises '{constraint}' belongs to another model; use variables of game.leader."
+            )
+        self._coupling.setdefault(constraint, []).append(amount)
+
+    def program(self, parameter: ArrayLike | None = None) -> BilevelProgram:
+        """The game in arrays, as it stands now; at another parameter vector if one is given."""
+        return self._arrays(parameter)[0]
+
+    def _arrays(self, parameter: ArrayLike | None = None) -> tuple[BilevelProgram, Layout]:
+        read = read_linopy(self.leader, "leader")
+        columns = LeaderColumns.of(read, self.follower, self._stand_ins)
+        coupling, shift = coupling_arrays(self._coupling, self.follower, read, columns)
+        own, sign = columns.own, self.follower.sign
+        linear = read.program
+        program = BilevelProgram.from_arrays(
+            follower=(self._program if parameter is None else self.follower.at(parameter)).shifted(shift),
+            leader_cost=linear.cost[own],
+            response_cost=columns.responses.T @ linear.cost,
+            price_cost=sign * (columns.prices.T @ linear.cost),
+            offset=linear.offset,
+            variable_lower=linear.column_lower[own],
+            variable_upper=linear.column_upper[own],
+            is_integer=read.is_integer[own],
+            variable_names=[linear.column_names[i] for i in np.flatnonzero(own)],
+            leader_matrix=linear.matrix[:, own],
+            response_matrix=linear.matrix @ columns.responses,
+            price_matrix=sign * (linear.matrix @ columns.prices),
+            leader_lower=linear.row_lower,
+            leader_upper=linear.row_upper,
+            leader_row_names=linear.row_names,
+            coupling=coupling,
+            leader_sign=read.sign,
+            follower_sign=sign,
+        )
+        return program, columns.own_layout(read, self._stand_ins)
+
+    def solve(
+        self,
+        method: Method | str = Method.AUTO,
+        *,
+        gap: float = 1e-9,
+        time_limit: float = math.inf,
+        threads: int = 1,
+    ) -> "GameSolution":
+        """Solve the game exactly and verify the answer; see :func:`ppsm.solve_bilevel` for the options."""
+        program, layout = self._arrays()
+        found = solve_bilevel(
+            program, method=method, gap=gap, time_limit=time_limit, threads=threads, units=self._units
+        )
+        return GameSolution(found, layout, self.follower)
+
+    def _stand_in(self, name: str, stand_in: StandIn, positions: xr.DataArray) -> linopy.Variable:
+        if name not in self._stand_ins:
+            if name in self.leader.variables:
+                raise ModelError(
+                    f"the leader has a variable named '{name}', which is what the game calls a variable of "
+                    "the follower: rename yours."
+                )
+            self._stand_ins[name] = stand_in
+            coords = [positions.indexes.get(dim, range(size)) for dim, size in positions.sizes.items()]
+            dims = list(positions.dims)
+            mask = None if bool((positions >= 0).all()) else positions >= 0
+            self.leader.add_variables(coords=coords, dims=dims, name=name, mask=mask)
+        return self.leader.variables[name]
+
+
+@dataclass(frozen=True, eq=False)
+class GameSolution:
+    """A verified answer of a game in the shapes of the user's models; ``bilevel`` has the flat vectors."""
+
+    bilevel: BilevelSolution
+    _leader: Layout
+    _follower: Follower
+
+    @property
+    def status(self) -> Status:
+        """How much the answer is worth."""
+        return self.bilevel.status
+
+    @property
+    def objective(self) -> float | None:
+        """The leader's objective."""
+        return self.bilevel.leader_objective
+
+    @property
+    def bound(self) -> float | None:
+        """The proven bound on the leader's objective."""
+        return self.bilevel.leader_bound
+
+    @property
+    def gap(self) -> float | None:
+        """Relative distance between the two."""
+        return self.bilevel.gap
+
+    @property
+    def follower_objective(self) -> float | None:
+        """The follower's optimal value at the leader's decision."""
+        return self.bilevel.follower_objective
+
+    @property
+    def verified(self) -> bool:
+        """The independent verifier's verdict."""
+        return self.bilevel.verified
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the verifier found, empty for an answer."""
+        return self.bilevel.findings
+
+    def variable(self, name: str) -> xr.DataArray:
+        """Values of a leader variable."""
+        return self._leader.shaped(name, self._there(self.bilevel.variables))
+
+    def response(self, name: str) -> xr.DataArray:
+        """Values of a follower variable."""
+        return self._follower.variables.shaped(name, self._there(self.bilevel.responses))
+
+    def price(self, name: str) -> xr.DataArray:
+        """Prices of a follower constraint, in the sense of the follower's model."""
+        return self._follower.constraints.shaped(name, self._follower.sign * self._there(self.bilevel.prices))
+
+    def _there(self, vector: FloatArray) -> FloatArray:
+        if not self.status.has_answer:
+            why = self.bilevel.explanation or "look at status first"
+            raise InputError(f"the game has no answer to read (status '{self.status}'): {why}.")
+        return vector
