@@ -1,11 +1,15 @@
 """The global optimum against brute force, and what must not change it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ppsm.arrays import FloatArray
-from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits, joint_search
-from ppsm.fidelity.joint_search import JointSearch
+from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits
+from ppsm.fidelity.search import two_trees
+from ppsm.fidelity.search.two_trees import TwoTrees
+from ppsm.fidelity.tuning import TUNING
 from ppsm.game.follower import Follower
 from ppsm.program import LinearProgram
 from ppsm.status import Status
@@ -61,14 +65,14 @@ def test_optimum_equals_enumeration_of_patterns(seed: int) -> None:
 @pytest.mark.parametrize("seed", [181, 223, 745])
 def test_a_search_that_splits_prices_finds_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = []
-    change_turns = JointSearch._change_turns
+    change_turns = TwoTrees._change_turns
 
-    def counted(search: JointSearch) -> None:
+    def counted(search: TwoTrees) -> None:
         turns.append(search.nodes)
         change_turns(search)
 
-    monkeypatch.setattr(joint_search, "_PATIENCE", 1)
-    monkeypatch.setattr(JointSearch, "_change_turns", counted)
+    monkeypatch.setattr(two_trees, "TUNING", replace(TUNING, patience=1))
+    monkeypatch.setattr(TwoTrees, "_change_turns", counted)
     instance = Instance(seed)
     result = instance.restore()
     assert turns

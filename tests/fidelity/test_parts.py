@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ppsm.errors import InputError, NoValidBoundError
-from ppsm.fidelity import Bands, BatchJob, Restorer, restore, restore_batch
-from ppsm.fidelity.branching import Incumbent, SearchOutcome
-from ppsm.fidelity.certificate import certify
-from ppsm.fidelity.elastic import least_widening
-from ppsm.fidelity.monotone import is_monotone
+from ppsm.errors import NoValidBoundError
+from ppsm.fidelity import Bands, Restorer, restore
 from ppsm.fidelity.problem import Form, PublicBounds
-from ppsm.fidelity.reference import solve_reference
+from ppsm.fidelity.proof.certificate import certify
+from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
+from ppsm.fidelity.search.lower_side import is_monotone
+from ppsm.fidelity.textbook import solve_textbook
+from ppsm.fidelity.widening import least_widening
 from ppsm.program import LinearProgram
 from ppsm.solvers.qp import QpWorkspace, QuadraticProgram, solve_qp, solve_qp_with_clarabel
 from ppsm.status import Status
@@ -48,7 +48,7 @@ def test_textbook_forms_agree(form: Form, seed: int) -> None:
     ours = restorer.restore(instance.released, instance.bands, (0.0, upper), elastic=False)
     bounds = PublicBounds.of((0.0, upper), restorer.names)
     core = restorer.core(instance.released, instance.bands, bounds, "l2", None)
-    theirs = solve_reference(core, form, seconds=20.0, assumed_m=100.0)
+    theirs = solve_textbook(core, form, seconds=20.0, assumed_m=100.0)
     assert theirs.touched == ()
     assert theirs.status is ours.status
     if ours.status.has_answer:
@@ -71,22 +71,24 @@ def test_textbook_forms_share_the_interface(method: Form) -> None:
 
 
 def test_big_m_refuses_a_multiplier_without_bound() -> None:
-    with pytest.raises(NoValidBoundError, match="multiplier"):
-        restore(one_node(), [8.0], 35.0, eta_p=0.01, bounds=(0.0, 20.0), method="big-m")
+    # At d = 20 all supply is in use, and any price from 5 on is optimal.
+    with pytest.raises(NoValidBoundError, match=r"multiplier.*; bound the parameter or the prices"):
+        restore(one_node(), [8.0], bounds=(0.0, 20.0), method="big-m")
 
 
-def test_batch_equals_single_calls_in_order() -> None:
+def test_big_m_proves_its_bounds_where_the_value_band_leaves_supply_unused() -> None:
+    result = restore(one_node(), [8.0], 35.0, eta_p=0.01, bounds=(0.0, 20.0), method="big-m")
+    assert result.certified
+    assert result.parameter == pytest.approx([12.93], abs=1e-6)
+
+
+def test_many_vectors_against_one_restorer_equal_single_calls() -> None:
     bands = Bands.relative(15.0, [1.0, 3.0])
-    jobs = [BatchJob([3.0 + k, 5.0], bands) for k in range(4)]
-    together = restore_batch(two_nodes(), jobs)
-    spread = restore_batch(two_nodes(), jobs, processes=2)
-    for job, one, other in zip(jobs, together, spread, strict=True):
-        alone = Restorer(two_nodes()).restore(job.released, job.bands)
-        assert one.certified
-        assert one.parameter == pytest.approx(alone.parameter, abs=1e-7)
-        assert other.parameter == pytest.approx(alone.parameter, abs=1e-7)
-    with pytest.raises(InputError, match="-1 processes"):
-        restore_batch(two_nodes(), jobs, processes=-1)
+    warm = Restorer(two_nodes())
+    for k in range(4):
+        together, alone = (one.restore([3.0 + k, 5.0], bands) for one in (warm, Restorer(two_nodes())))
+        assert together.certified
+        assert together.parameter == pytest.approx(alone.parameter, abs=1e-7)
 
 
 def _qp(upper: float) -> QuadraticProgram:
