@@ -14,33 +14,7 @@ from ppsm.game.follower import Follower
 from ppsm.privacy import LaplaceMechanism, Sensitive
 from ppsm.program import LinearProgram
 from ppsm.status import Status
-
-
-def one_node() -> Follower:
-    """10 units at 2, then 10 units at 5: V(d) = 2 d up to 10, then 20 + 5 (d - 10)."""
-    program = LinearProgram.from_arrays(
-        cost=[2.0, 5.0],
-        matrix=[[1.0, 1.0]],
-        row_lower=[0.0],
-        row_upper=[0.0],
-        column_upper=[10.0, 10.0],
-        row_names=["balance"],
-    )
-    return Follower.from_program(program, parameter_map=[[1.0]], nominal=[0.0], parameter_names=["town"])
-
-
-def two_nodes(link: float = 4.0) -> Follower:
-    """Cheap gas (1) in the west, dear gas (3) in the east, a pipe of limited size from west to east."""
-    program = LinearProgram.from_arrays(
-        cost=[1.0, 3.0, 0.0],
-        matrix=[[1.0, 0.0, -1.0], [0.0, 1.0, 1.0]],
-        row_lower=[0.0, 0.0],
-        row_upper=[0.0, 0.0],
-        column_upper=[20.0, 20.0, link],
-    )
-    return Follower.from_program(
-        program, parameter_map=np.eye(2), nominal=[0.0, 0.0], parameter_names=["west", "east"]
-    )
+from tests.fidelity.markets import one_node, two_nodes
 
 
 def test_value_band_by_hand() -> None:
@@ -305,3 +279,12 @@ def test_the_same_problem_gives_the_same_answer_twice() -> None:
     restore(follower, [9.0, 1.0], 15.0, [1.0, 3.0])
     again = Restorer(two_nodes()).restore([3.0, 5.0], Bands.relative(15.0, [1.0, 3.0]))
     assert again.parameter == pytest.approx(first.parameter, abs=1e-7)
+
+
+def test_many_vectors_against_one_restorer_equal_single_calls() -> None:
+    bands = Bands.relative(15.0, [1.0, 3.0])
+    warm = Restorer(two_nodes())
+    for k in range(4):
+        together, alone = (one.restore([3.0 + k, 5.0], bands) for one in (warm, Restorer(two_nodes())))
+        assert together.certified
+        assert together.parameter == pytest.approx(alone.parameter, abs=1e-7)

@@ -323,10 +323,10 @@ class _Task:
         bound = outcome.bound * self.objective_unit
         gap = INFINITY
         if np.isfinite(objective):
-            floor = core.negligible * self.objective_unit / max(self.limits.gap, 1e-12)
+            floor = core.negligible * self.objective_unit / max(self.limits.gap, TUNING.least_limit_of_gap)
             bound = min(bound, objective)
             gap = max(0.0, objective - bound) / max(abs(objective), floor)
-            if status is Status.PROVEN_OPTIMAL and gap > self.limits.gap * (1.0 + 1e-3) + TUNING.unchanged:
+            if status is Status.PROVEN_OPTIMAL and gap > TUNING.gap_room * self.limits.gap + TUNING.unchanged:
                 # The polish moved the point by more than the search allowed for.
                 status = Status.INCUMBENT
         parameter.setflags(write=False)

@@ -1,9 +1,8 @@
 """Every number that steers the fidelity phase, with what it is for: change it here and nowhere else.
 
-None of them can make a wrong answer count as proven as long as it stays a tolerance: they decide where a
-search looks, how long, and from which size on a difference is more than rounding. What the certificate
-allows is part of its claim and stands beside it (:mod:`ppsm.fidelity.proof.certificate`). Quantities and
-prices are scaled: the follower's typical bound and its largest cost are 1.
+They decide where a search looks, for how long, and from which size on a difference is more than rounding. What
+the certificate allows is part of its claim and stands beside it (:mod:`ppsm.fidelity.proof.certificate`).
+Quantities and prices are scaled: the follower's typical bound and its largest cost are 1.
 """
 
 from dataclasses import dataclass
@@ -171,8 +170,12 @@ class Tuning:
     # --- the whole (restore.py) ---
     # The search may use this share of the gap; the rest is left to the polish.
     share_of_gap: float = 0.9
-    # Moves below this share of the typical quantity are rounding of the solvers.
+    # Moves below this share of the typical quantity, and gaps below it, are rounding of the solvers.
     unchanged: float = 1e-8
+    # A polished point still counts as proven with a gap of so many times the one that was asked for.
+    gap_room: float = 1.001
+    # A gap of zero counts as this where an objective is called too small to have one.
+    least_limit_of_gap: float = 1e-12
     # A search that is not over after these shares of its time starts again.
     restarts: tuple[float, ...] = (0.15, 0.45)
     # With this gap (of squares) the first faithful point ends a search, unless it is far away.

@@ -57,7 +57,7 @@ class PriceBoxes:
 
     def chord_losses(self, box: PriceBox) -> FloatArray:
         """What the chord over each price's range loses in its middle, in units of the objective."""
-        above = _LinesAbove(self.core, box, self.ends, self.objective)
+        above = LinesAbove(self.core, box, self.ends, self.objective)
         kappa = 1.0 / self.penalty if self.penalty > 0.0 else 1.0
         middle = 0.5 * (box.lower + box.upper)
         at_ends = above.highest(box.lower, kappa) + above.highest(box.upper, kappa)
@@ -74,7 +74,7 @@ class PriceBoxes:
         for _ in range(TUNING.box_rounds):
             if time.perf_counter() > stop:
                 break
-            above = _LinesAbove(self.core, box, self.ends, self.objective)
+            above = LinesAbove(self.core, box, self.ends, self.objective)
             wanted = np.ones(self.matrices.entries, np.bool_) if every_entry else above.moving(kappa)
             lines = [above.line(kappa), *above.lines_beside(self.planes)]
             tighter = price_ranges(self.core, self.matrices, lines, box, wanted, stop)
@@ -88,7 +88,7 @@ class PriceBoxes:
 
 
 @dataclass(frozen=True, eq=False)
-class _LinesAbove:
+class LinesAbove:
     """Lines in the prices ``y`` above ``max y'd`` over parameters nearer than ``objective``.
 
     For every kappa > 0 that maximum is at most ``kappa objective + sum_i max_d (y_i d - kappa w_i (d -

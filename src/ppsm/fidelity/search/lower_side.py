@@ -62,7 +62,7 @@ def search_lower_side(
     start = walker.walk(convex.parameter)
     if start is None:
         return None
-    prover = _Prover(core, lps, limits, matrices, walker, start, started)
+    prover = Prover(core, lps, limits, matrices, walker, start, started)
     outcome = prover.by_prices() if monotone else prover.by_sides()
     return replace(outcome, bound=max(outcome.bound, convex.bound))
 
@@ -140,7 +140,7 @@ class Walker:
 
 
 @dataclass
-class _Prover:
+class Prover:
     """Proves that an incumbent is best, or finds a better one."""
 
     core: Core
