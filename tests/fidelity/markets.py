@@ -26,13 +26,26 @@ def one_node() -> Follower:
     return Follower.from_program(program, parameter_map=[[1.0]], nominal=[0.0], parameter_names=["town"])
 
 
-def one_node_core(released: float, value: tuple[float, float], prices: tuple[float, float] | None) -> Core:
+def one_node_in_rows() -> Follower:
+    """The same market with its capacities as rows instead of bounds."""
+    program = LinearProgram.from_arrays(
+        cost=[2.0, 5.0],
+        matrix=[[1.0, 1.0], [1.0, 0.0], [0.0, -1.0]],
+        row_lower=[0.0, -np.inf, -10.0],
+        row_upper=[0.0, 10.0, np.inf],
+    )
+    return Follower.from_program(program, parameter_map=[[1.0], [0.0], [0.0]], nominal=[0.0])
+
+
+def one_node_core(
+    released: float, value: tuple[float, float], prices: tuple[float, float] | None, *, in_rows: bool = False
+) -> Core:
     """``one_node`` scaled (quantities by 10, prices by 5) with bands that are given by their ends.
 
-    V(d) = 0.4 d up to 1, then 0.4 + (d - 1); its sides are x1 >= 0, x2 >= 0, x1 <= 1, x2 <= 1 in this
-    order, after the balance.
+    V(d) = 0.4 d up to 1, then 0.4 + (d - 1). After the balance its sides are, in this order, x1 >= 0,
+    x2 >= 0, x1 <= 1, x2 <= 1; in rows they are x2 <= 1 (as -x2 >= -1), x1 <= 1, x1 >= 0, x2 >= 0.
     """
-    restorer = Restorer(one_node())
+    restorer = Restorer(one_node_in_rows() if in_rows else one_node())
     middle = 50.0 * 0.5 * (value[0] + value[1])
     bands = Bands(middle, 25.0 * (value[1] - value[0]))
     if prices is not None:

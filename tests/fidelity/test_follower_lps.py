@@ -29,6 +29,22 @@ def test_value_and_duals_by_hand() -> None:
     assert lps.dual(at, np.array([3])) is None  # without x1 <= 1 the price cannot exceed 0.4
 
 
+def test_duals_of_rows_by_hand() -> None:
+    core = one_node_core(0.8, (0.0, 1.0), (0.9, 1.1), in_rows=True)
+    lps = FollowerLps(core.follower)
+    lps.set_band(core.price_lower, core.price_upper)
+    dual = lps.dual(np.array([2.5, 0.0, 0.0]))
+    assert dual is not None
+    # beyond what can be served every price pays: 2.5 y - (y - 0.4) - (y - 1) at y = 1.1
+    assert dual.value == pytest.approx(1.4 + 0.5 * 1.1)
+    assert dual.multipliers == pytest.approx([1.1, 0.1, 0.7, 0.0, 0.0])
+    cheapest = lps.cheapest_dual(np.array([0.0, 1.0, 1.0, 0.0, 0.0]), NONE)
+    assert cheapest is not None
+    assert cheapest.prices == pytest.approx([0.9])
+    slacks = core.follower.slacks(np.array([0.7, 0.4]), np.array([1.1, 0.0, 0.0]))
+    assert slacks == pytest.approx([0.0, 0.6, 0.3, 0.7, 0.4])
+
+
 def test_an_answer_that_costs_no_less_than_asked() -> None:
     core = one_node_core(0.8, (0.0, 1.0), None)
     found = FollowerLps(core.follower).value(np.array([0.5]), at_least=0.32)

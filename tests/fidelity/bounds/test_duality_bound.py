@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ppsm.fidelity.bounds.duality_bound import DualityBound
+from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices, PrimalDualRelaxation
 from ppsm.fidelity.bounds.relaxation import Relaxation
 from ppsm.fidelity.follower_lps import FollowerLps
 from tests.fidelity.markets import one_node_core
@@ -36,6 +37,36 @@ def test_with_prices_known_the_bound_is_exact() -> None:
 def test_a_band_of_prices_costs_a_term_quadratic_in_its_width() -> None:
     # mu^2 / 4 (y - low)(high - y) with mu = 0.986 and y = 1
     assert by_hand(0.9, 1.1) == pytest.approx(0.493**2 - 0.25 * 0.986**2 * 0.01, rel=1e-4)
+
+
+def test_a_minorant_whose_move_is_pulled_back_by_hand() -> None:
+    # mu = 2 at d = 1.293: the slope is 2 x 0.493 - 2, and the chord takes mu^2 / 4 x 0.1 x 0.1
+    core = one_node_core(0.8, (0.693, 0.707), (0.9, 1.1))
+    lps = FollowerLps(core.follower)
+    lps.set_band(core.price_lower, core.price_upper)
+    minorant = DualityBound.of(core, np.array([1.293]), np.array([1.0]), 2.0, 0.693)
+    assert minorant is not None
+    assert minorant.shift == pytest.approx([1.293])
+    assert minorant.value(lps, NONE) == pytest.approx(0.493**2 - 0.01, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_at_the_primal_dual_optimum_the_minorant_is_as_good(seed: int) -> None:
+    problem = Problem(seed, kind=0)
+    core, lps = problem.core, problem.lps
+    lps.set_band(core.price_lower, core.price_upper)
+    relaxation = PrimalDualRelaxation(core, PrimalDualMatrices(core.follower))
+    held = np.zeros(core.reference.size, dtype=np.int64)
+    for penalty in (0.3, 2.0):
+        point = relaxation.solve(NONE, NONE, problem.band, penalty, held)
+        assert point is not None
+        cost = float(core.follower.program.cost @ point.columns)
+        minorant = DualityBound.of(core, point.parameter, point.prices, penalty, cost)
+        assert minorant is not None
+        here = _tangent(problem, point.columns, point.parameter, point.parameter, point.prices, penalty)
+        least = _least_of_tangent(problem, point.parameter, point.prices, penalty)
+        bound = minorant.value(lps, NONE) + least - here
+        assert bound == pytest.approx(point.bound, rel=1e-4, abs=1e-5)
 
 
 def test_no_dual_in_the_band_leaves_nothing() -> None:

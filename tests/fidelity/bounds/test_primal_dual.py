@@ -29,17 +29,19 @@ def solved(core: Core, penalty: float, held: int = 0) -> PrimalDualPoint:
     return point
 
 
-def test_a_small_penalty_leaves_a_gap_by_hand() -> None:
+@pytest.mark.parametrize("in_rows", [False, True])
+def test_a_small_penalty_leaves_a_gap_by_hand(in_rows: bool) -> None:
     # price 1 is worth d - 0.6, the answer costs 0.693: e^2 + mu (0.493 - e) is least at e = mu / 2
-    point = solved(one_node_core(0.8, (0.693, 0.707), (1.0, 1.0)), 0.4)
+    point = solved(one_node_core(0.8, (0.693, 0.707), (1.0, 1.0), in_rows=in_rows), 0.4)
     assert point.bound == pytest.approx(0.4 * 0.493 - 0.4**2 / 4, rel=1e-6)
     assert point.parameter == pytest.approx([1.0], abs=1e-5)
     assert point.gap == pytest.approx(0.293, rel=1e-4)
     assert point.ascent == pytest.approx(0.293, rel=1e-4)
 
 
-def test_a_large_penalty_closes_the_gap_by_hand() -> None:
-    point = solved(one_node_core(0.8, (0.693, 0.707), (1.0, 1.0)), 2.0)
+@pytest.mark.parametrize("in_rows", [False, True])
+def test_a_large_penalty_closes_the_gap_by_hand(in_rows: bool) -> None:
+    point = solved(one_node_core(0.8, (0.693, 0.707), (1.0, 1.0), in_rows=in_rows), 2.0)
     assert point.bound == pytest.approx(0.493**2, rel=1e-6)
     assert point.gap == pytest.approx(0.0, abs=1e-6)
     # the tangent's slopes: 2 e - mu y in the move, and the parameter itself in the price

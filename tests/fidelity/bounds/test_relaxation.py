@@ -18,14 +18,25 @@ def test_without_tight_sides_a_dear_answer_meets_the_value_band() -> None:
     assert point.bound == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_tight_side_costs_what_letting_go_of_it_would_gain() -> None:
+@pytest.mark.parametrize("in_rows", [False, True])
+def test_a_tight_side_costs_what_letting_go_of_it_would_gain(in_rows: bool) -> None:
     # with x1 = 1 the value 0.693 needs d = 1.293; each unit that x1 were smaller would bring d 0.6 nearer
-    point = Relaxation(one_node_core(0.8, (0.693, 0.707), None)).solve(np.array([3]))
+    full = 2 if in_rows else 3
+    point = Relaxation(one_node_core(0.8, (0.693, 0.707), None, in_rows=in_rows)).solve(np.array([full]))
     assert point is not None
     assert point.parameter == pytest.approx([1.293], abs=1e-6)
     assert point.bound == pytest.approx(0.493**2, rel=1e-6)
-    assert point.side_multipliers[3] == pytest.approx(-2.0 * 0.493 * 0.6, rel=1e-5)
-    assert point.side_multipliers[[0, 1, 2, 4]].tolist() == [0.0] * 4
+    assert point.side_multipliers[full] == pytest.approx(-2.0 * 0.493 * 0.6, rel=1e-5)
+    assert np.flatnonzero(point.side_multipliers).tolist() == [full]
+
+
+def test_a_tight_row_whose_matrix_is_negative() -> None:
+    # x2 = 1 costs 1 at least, so that d = 1 + x1 with 0.4 x1 = 0.02 or more
+    point = Relaxation(one_node_core(0.8, (1.02, 1.2), None, in_rows=True)).solve(np.array([1]))
+    assert point is not None
+    assert point.parameter == pytest.approx([1.05], abs=1e-6)
+    # a unit less of x2 takes 2.5 more of x1: d moves 1.5 away, so that nothing pulls against the side
+    assert point.side_multipliers[1] == pytest.approx(2.0 * 0.25 * 1.5, rel=1e-5)
 
 
 def test_a_cut_has_the_multiplier_of_its_distance() -> None:

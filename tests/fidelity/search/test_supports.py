@@ -31,15 +31,17 @@ def test_a_support_that_is_held_leads_to_the_optimum_by_hand() -> None:
 
 
 def test_a_neighbour_leans_less_on_what_costs() -> None:
-    # prices of 0.5 to 1 at d = 1.2: the dual found first has price 1 and x1 <= 1; d = 1 has all of them
-    core = one_node_core(0.8, (0.0, 0.6), (0.5, 1.0))
+    # at d = 1.2 the price is 1 and holds x1 = 1, so that d = 1 is nearest. There 0.4 is a price as well and
+    # needs x2 = 0 only: d = 0.8 has it
+    core = one_node_core(0.8, (0.0, 0.6), (0.4, 1.0))
     lps = FollowerLps(core.follower)
     lps.set_band(core.price_lower, core.price_upper)
     dual = lps.dual(np.array([1.2]))
     assert dual is not None
     found: list[Incumbent] = []
     Supports(Relaxation(core), lps).lift(Trial(dual, np.array([1.2]), NONE, NONE), found.append)
-    assert min(one.objective for one in found) == pytest.approx(0.2**2, abs=1e-6)
+    assert [one.objective for one in found] == pytest.approx([0.2**2, 0.0], abs=1e-6)
+    assert [one.support.tolist() for one in found] == [[3], [2]]
 
 
 @pytest.mark.parametrize("seed", range(10))
