@@ -15,7 +15,7 @@ from ppsm.program import LinearProgram
 from ppsm.status import Status
 from tests.fidelity.bounds.test_price_boxes import low_problem
 from tests.fidelity.hostile import hostile_follower
-from tests.fidelity.markets import one_node_core, two_nodes
+from tests.fidelity.markets import one_node_core, one_node_in_rows, two_nodes
 from tests.fidelity.nodes import Problem, dual_value, is_faithful, node_optimum, value_at
 
 NONE = np.empty(0, dtype=np.int64)
@@ -121,6 +121,8 @@ def test_a_box_is_halved_where_chords_lose_most_by_hand(monkeypatch: pytest.Monk
     limits = SearchLimits(gap=1e-5, seconds=20.0)
     matrices = PrimalDualMatrices(core.follower)
     prover = Prover(core, lps, limits, matrices, walker, replace(best, objective=0.36), np.inf)
+    # points are refuted that are better by half of the gap
+    assert prover._target() == pytest.approx(0.36 * (1.0 - 0.5e-5), rel=1e-9)
     monkeypatch.setattr(prover, "_tightened", lambda box, **_: box)
     below, above = prover._divided(PriceBox(np.array([0.5]), np.array([1.5])))
     assert (below.lower[0], below.upper[0]) == (0.5, 1.0)
@@ -145,6 +147,18 @@ def test_what_is_divided_keeps_every_better_point(seed: int, monkeypatch: pytest
             dual_value(core, truth, box.lower, box.upper) >= value_at(core, truth) - 1e-5 for box in left
         ]
         assert found or any(inside)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_point_is_called_best_that_is_not(seed: int) -> None:
+    problem = low_problem(seed)
+    optimum = node_optimum(problem.core)
+    prover, _ = prover_of(problem, 1.05 * optimum + 0.001)
+    outcome = prover.by_prices()
+    assert outcome.bound <= optimum + 1e-6 * max(1.0, optimum)
+    assert outcome.incumbent is not None
+    if outcome.status is Status.PROVEN_OPTIMAL:
+        assert outcome.incumbent.objective == pytest.approx(optimum, rel=2e-5, abs=1e-6)
 
 
 def nearest_point(problem: Problem) -> np.ndarray:
@@ -193,3 +207,21 @@ def test_monotone_networks_are_recognised() -> None:
         column_upper=follower.program.column_upper,
     )
     assert not is_monotone(forced, follower.parameter_map, np.zeros(2))
+
+
+def test_rows_that_limit_flows_from_above_do_no_harm() -> None:
+    follower = one_node_in_rows()
+    balance, entry = [1.0, 1.0], follower.parameter_map
+
+    def with_row(row: list[float], lower: float, upper: float) -> LinearProgram:
+        return LinearProgram.from_arrays(
+            cost=[2.0, 5.0], matrix=[balance, row], row_lower=[0.0, lower], row_upper=[0.0, upper]
+        )
+
+    assert is_monotone(follower.program, entry, np.zeros(1))
+    one = entry[:2, :]
+    assert is_monotone(with_row([0.0, 1.0], -np.inf, 10.0), one, np.zeros(1))
+    assert is_monotone(with_row([0.0, -1.0], -10.0, np.inf), one, np.zeros(1))
+    # x2 >= 1: less than 1 cannot be served any more
+    assert not is_monotone(with_row([0.0, 1.0], 1.0, np.inf), one, np.zeros(1))
+    assert not is_monotone(with_row([0.0, -1.0], -np.inf, -1.0), one, np.zeros(1))
