@@ -26,7 +26,7 @@ class PriceBoxes:
     """Boxes of nonnegative prices that hold a dual of every point nearer than ``objective``.
 
     ``penalty`` is the multiplier of the incumbent's half-space: any positive number is valid, this one is
-    best. ``planes`` are pairs ``(g, y)`` known to lie below V.
+    best. ``planes`` are planes ``g + y'd`` below V, each as ``(g, y)``.
     """
 
     def __init__(
