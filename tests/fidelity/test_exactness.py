@@ -1,45 +1,19 @@
 """The global optimum against brute force, and what must not change it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from ppsm.arrays import FloatArray
-from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits, joint_search
-from ppsm.fidelity.joint_search import JointSearch
+from ppsm.fidelity import Bands, Restorer
+from ppsm.fidelity.search import two_trees
+from ppsm.fidelity.search.two_trees import TwoTrees
+from ppsm.fidelity.tuning import TUNING
 from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 from ppsm.status import Status
-from tests.fidelity.oracle import brute_force, random_follower
-
-LIMITS = SearchLimits(gap=1e-6, seconds=20.0)
-
-
-class Instance:
-    """A random small problem whose bands come from a true vector."""
-
-    def __init__(self, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        self.follower = random_follower(rng, degenerate=seed % 2 == 1)
-        count = len(self.follower.parameter_names)
-        while True:
-            truth = np.round(rng.uniform(0, 4, count), 1)
-            outcome = self.follower.solve(truth)
-            if outcome.status.has_answer:
-                break
-        prices = self.follower.parameter_map.T @ outcome.prices
-        eta = (0.02, 0.1, 0.001)[seed % 3]
-        kind = (seed // 2) % 3
-        self.bands = Bands.relative(
-            outcome.value if kind < 2 else None, prices if kind != 1 else None, eta_p=eta, eta_d=eta
-        ).checked(self.follower.parameter_names)
-        noise = rng.laplace(size=count) * (0.3, 2.0, 8.0)[int(rng.integers(3))]
-        self.released: FloatArray = np.round(truth + noise, 2)
-        self.lower, self.upper = np.zeros(count), np.full(count, (np.inf, 6.0)[int(rng.integers(2))])
-
-    def restore(self) -> FidelityResult:
-        return Restorer(self.follower).restore(
-            self.released, self.bands, (self.lower, self.upper), elastic=False, limits=LIMITS
-        )
+from tests.fidelity.markets import LIMITS, Instance
+from tests.fidelity.oracle import brute_force
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -61,14 +35,14 @@ def test_optimum_equals_enumeration_of_patterns(seed: int) -> None:
 @pytest.mark.parametrize("seed", [181, 223, 745])
 def test_a_search_that_splits_prices_finds_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = []
-    change_turns = JointSearch._change_turns
+    change_turns = TwoTrees._change_turns
 
-    def counted(search: JointSearch) -> None:
+    def counted(search: TwoTrees) -> None:
         turns.append(search.nodes)
         change_turns(search)
 
-    monkeypatch.setattr(joint_search, "_PATIENCE", 1)
-    monkeypatch.setattr(JointSearch, "_change_turns", counted)
+    monkeypatch.setattr(two_trees, "TUNING", replace(TUNING, patience=1))
+    monkeypatch.setattr(TwoTrees, "_change_turns", counted)
     instance = Instance(seed)
     result = instance.restore()
     assert turns

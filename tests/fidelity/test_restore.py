@@ -9,38 +9,12 @@ import pytest
 
 from ppsm.errors import InputError, ModelError, SecretExposureError
 from ppsm.fidelity import Bands, Prior, Restorer, SearchLimits, restore
-from ppsm.fidelity.branching import Search, SearchOutcome
+from ppsm.fidelity.search.best_first import BestFirst, SearchOutcome
 from ppsm.games.follower import Follower
 from ppsm.privacy import LaplaceMechanism, Sensitive
 from ppsm.program import LinearProgram
 from ppsm.status import Status
-
-
-def one_node() -> Follower:
-    """10 units at 2, then 10 units at 5: V(d) = 2 d up to 10, then 20 + 5 (d - 10)."""
-    program = LinearProgram.from_arrays(
-        cost=[2.0, 5.0],
-        matrix=[[1.0, 1.0]],
-        row_lower=[0.0],
-        row_upper=[0.0],
-        column_upper=[10.0, 10.0],
-        row_names=["balance"],
-    )
-    return Follower.from_program(program, parameter_map=[[1.0]], nominal=[0.0], parameter_names=["town"])
-
-
-def two_nodes(link: float = 4.0) -> Follower:
-    """Cheap gas (1) in the west, dear gas (3) in the east, a pipe of limited size from west to east."""
-    program = LinearProgram.from_arrays(
-        cost=[1.0, 3.0, 0.0],
-        matrix=[[1.0, 0.0, -1.0], [0.0, 1.0, 1.0]],
-        row_lower=[0.0, 0.0],
-        row_upper=[0.0, 0.0],
-        column_upper=[20.0, 20.0, link],
-    )
-    return Follower.from_program(
-        program, parameter_map=np.eye(2), nominal=[0.0, 0.0], parameter_names=["west", "east"]
-    )
+from tests.fidelity.markets import one_node, two_nodes
 
 
 def test_value_band_by_hand() -> None:
@@ -194,13 +168,13 @@ def test_l1_takes_the_vector_of_l2_before_it_widens_bands(monkeypatch: pytest.Mo
 
 def test_a_search_that_does_not_start_again_has_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds: list[float] = []
-    run = Search.run
+    run = BestFirst.run
 
-    def noted(search: Search) -> SearchOutcome:
+    def noted(search: BestFirst[Any]) -> SearchOutcome:
         seconds.append(search.limits.seconds)
         return run(search)
 
-    monkeypatch.setattr(Search, "run", noted)
+    monkeypatch.setattr(BestFirst, "run", noted)
     for norm in ("l1", "l2"):
         restore(two_nodes(), [9.0, 3.0], 15.0, [1.0, 3.0], norm=norm, limits=SearchLimits(seconds=20.0))
     assert seconds[0] == 20.0
@@ -305,3 +279,12 @@ def test_the_same_problem_gives_the_same_answer_twice() -> None:
     restore(follower, [9.0, 1.0], 15.0, [1.0, 3.0])
     again = Restorer(two_nodes()).restore([3.0, 5.0], Bands.relative(15.0, [1.0, 3.0]))
     assert again.parameter == pytest.approx(first.parameter, abs=1e-7)
+
+
+def test_many_vectors_against_one_restorer_equal_single_calls() -> None:
+    bands = Bands.relative(15.0, [1.0, 3.0])
+    warm = Restorer(two_nodes())
+    for k in range(4):
+        together, alone = (one.restore([3.0 + k, 5.0], bands) for one in (warm, Restorer(two_nodes())))
+        assert together.certified
+        assert together.parameter == pytest.approx(alone.parameter, abs=1e-7)

@@ -87,3 +87,33 @@ def test_the_same_program_in_other_units_has_the_same_bound() -> None:
         program, curvature=7.0 * program.curvature, cost=7.0 * program.cost, cross=7.0 * program.cross
     )
     assert solve_qp(scaled).bound == pytest.approx(7.0 * solve_qp(program).bound, abs=1e-6)
+
+
+def by_hand(upper: float) -> QuadraticProgram:
+    """min (x - 3)^2 - 9 + (y - 1)^2 - 1 with x + y = 2 and x <= upper."""
+    return QuadraticProgram(
+        curvature=np.ones(2),
+        cost=np.array([-6.0, -2.0]),
+        equality=sp.csr_array(np.array([[1.0, 1.0]])),
+        equality_value=np.array([2.0]),
+        rows=sp.csr_array(np.array([[1.0, 0.0]])),
+        row_lower=np.array([-np.inf]),
+        row_upper=np.array([upper]),
+        column_lower=np.array([0.0, -np.inf]),
+        column_upper=np.array([np.inf, np.inf]),
+    )
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_solvers_agree_by_hand(solve: Callable[[QuadraticProgram], QpSolution]) -> None:
+    solution = solve(by_hand(1.5))
+    assert solution.columns == pytest.approx([1.5, 0.5], abs=1e-6)
+    assert solution.objective == pytest.approx(1.5**2 - 9 + 0.5**2 - 1, abs=1e-6)
+    # gradient (-3, -1) = u (1, 1) + v (1, 0): u = -1, v = -2
+    assert solution.equality_multipliers == pytest.approx([-1.0], abs=1e-5)
+    assert solution.row_multipliers == pytest.approx([-2.0], abs=1e-5)
+    assert solution.bound <= solution.objective + 1e-9
+
+
+def test_infeasible_programs_are_reported() -> None:
+    assert solve_qp(by_hand(-1.0)).status is Status.INFEASIBLE

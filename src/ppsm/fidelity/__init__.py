@@ -1,15 +1,38 @@
-"""The fidelity phase: from a noisy vector to the nearest one that is faithful to the market (problem (5))."""
+"""The fidelity phase, step 3b: from a noisy vector to the nearest one that is faithful to the market.
 
-from ppsm.fidelity.batch import BatchJob, restore_batch
-from ppsm.fidelity.branching import SearchLimits
-from ppsm.fidelity.certificate import Certificate
-from ppsm.fidelity.problem import Bands, Prior, PublicVector
+Problem (5) of the paper: of all vectors for which the follower's value is in its band and **some** optimal
+dual has its prices in theirs, the nearest to the one that was released. How it is solved, and where:
+
+1.  *Asked and scaled.* Bands, public bounds, prior and limits are checked (``problem.py``) and become one
+    minimisation in scaled arrays (``scaled.py``). ``follower_lps.py`` keeps the follower's LPs alive.
+2.  *Relaxed.* The QP without complementarity is a lower bound (``bounds/relaxation.py``). Often its optimum
+    is faithful already: one LP for the value and one for the best dual in the band tell
+    (``search/best_first.py``, which is also the frame of every search).
+3.  *Lifted by a support.* Where the sides with a positive multiplier of some dual are held tight that dual is
+    optimal: one QP gives an incumbent, its multipliers a bound (``search/supports.py``,
+    ``bounds/duality_bound.py``).
+4.  *Primal and dual together.* One QP over answers, parameters and duals penalises the duality gap; its only
+    product is replaced by chords over the price band (``bounds/primal_dual.py``).
+5.  *Branched.* What is left is settled by complementarity pairs, a side tight or its multiplier zero, and by
+    splitting prices: ``search/two_trees.py``; for other distances and open bands ``search/side_tree.py``.
+6.  *The lower side of the value band* without a price band (PPSM_p) is reverse-convex. Walking from
+    dual to dual finds the answer (``search/lower_side.py``); boxes of the prices that a better point could
+    have shrink until none is left (``bounds/price_boxes.py``).
+7.  *Widened.* Bands that nothing satisfies grow by the least common factor (``widening.py``).
+8.  *Proven.* LP vertices have to confirm the point (``proof/polish.py``); a certificate that shares nothing
+    with the search checks it again (``proof/certificate.py``).
+
+``restore.py`` runs these steps and returns a ``FidelityResult`` (``result.py``). Every number that steers
+them is in ``tuning.py``. ``textbook.py`` has the forms that the search replaces, in SCIP, for comparison.
+"""
+
+from ppsm.fidelity.problem import Bands, Prior, PublicVector, SearchLimits
+from ppsm.fidelity.proof.certificate import Certificate
 from ppsm.fidelity.restore import Restorer, restore
 from ppsm.fidelity.result import FidelityResult
 
 __all__ = [
     "Bands",
-    "BatchJob",
     "Certificate",
     "FidelityResult",
     "Prior",
@@ -17,5 +40,4 @@ __all__ = [
     "Restorer",
     "SearchLimits",
     "restore",
-    "restore_batch",
 ]

@@ -1,4 +1,4 @@
-"""What the fidelity phase is asked for: bands, public bounds, prior, and the released vector it starts from.
+"""What the fidelity phase is asked for: bands, public bounds, prior, limits, and the released vector.
 
 Conventions. Bands are **absolute** half-widths around targets, in the sense and units of the user's model;
 :meth:`Bands.relative` makes them from fractions of the targets, as the paper states them (0.001 is 0.1 %).
@@ -16,19 +16,13 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import INFINITY, FloatArray, frozen_vector
 from ppsm.errors import InputError, SecretExposureError
-from ppsm.fidelity.arrays import ScaledFollower
-from ppsm.fidelity.core import Core
+from ppsm.fidelity.tuning import TUNING
 from ppsm.privacy.sensitive import Sensitive
 
 Norm = Literal["l2", "l1"]
 # The textbook forms of the optimality conditions, and the search that replaces them.
 Form = Literal["big-m", "indicator", "sos1"]
 Method = Literal["search", "big-m", "indicator", "sos1"]
-
-# A price target near zero has a band of this share of the largest target's, so that it is never empty.
-_PRICE_FLOOR = 0.01
-# Beyond this size a unit more or less is lost in rounding, and solvers take numbers for infinite.
-_LARGEST = 1e15
 
 
 @runtime_checkable
@@ -65,10 +59,10 @@ def public_values(released: PublicVector | ArrayLike, names: tuple[str, ...]) ->
 def _moderate(given: Any, names: tuple[str, ...], what: str) -> FloatArray:
     """A frozen vector of numbers that solvers can work with."""
     vector = frozen_vector(given, len(names), what, names=names)
-    for index in np.flatnonzero(np.abs(vector) > _LARGEST)[:1]:
+    for index in np.flatnonzero(np.abs(vector) > TUNING.largest_number)[:1]:
         raise InputError(
-            f"{what} of '{names[index]}' is {vector[index]:g}; expected at most {_LARGEST:g} in size: "
-            "use larger units."
+            f"{what} of '{names[index]}' is {vector[index]:g}; expected at most "
+            f"{TUNING.largest_number:g} in size: use larger units."
         )
     return vector
 
@@ -114,15 +108,15 @@ class Bands:
         for number in np.unique(fractions):
             _checked_width(float(number), "eta_d")
         size = np.abs(target)
-        width = fractions * np.maximum(size, _PRICE_FLOOR * size.max(initial=0.0))
+        width = fractions * np.maximum(size, TUNING.price_floor * size.max(initial=0.0))
         return cls(value, value_width, target, width)
 
     def checked(self, names: tuple[str, ...]) -> Self:
         """The same bands with every number checked and frozen."""
-        if self.value is not None and not abs(self.value) <= _LARGEST:
+        if self.value is not None and not abs(self.value) <= TUNING.largest_number:
             raise InputError(
-                f"the value target is {self.value}; expected a number of at most {_LARGEST:g} in size, or "
-                "None for no band."
+                f"the value target is {self.value}; expected a number of at most "
+                f"{TUNING.largest_number:g} in size, or None for no band."
             )
         _checked_width(self.value_width, "the width of the value band")
         if self.prices is None:
@@ -147,14 +141,14 @@ class Bands:
         if self.prices is None or self.price_width is None:
             return type(self)(self.value, float(value_width))
         largest = float(np.abs(self.prices).max(initial=0.0)) or 1.0
-        sizes = np.maximum(np.abs(self.prices), _PRICE_FLOOR * largest)
+        sizes = np.maximum(np.abs(self.prices), TUNING.price_floor * largest)
         return type(self)(
             self.value, float(value_width), self.prices, _grown(self.price_width, sizes, factor)
         )
 
 
 def _grown(width: Any, size: Any, factor: float) -> Any:
-    step = np.where(np.asarray(width) > 0, width, 0.001 * np.where(np.asarray(size) > 0, size, 1.0))
+    step = TUNING.zero_width_step * np.where(np.asarray(size) > 0, size, 1.0)
     return np.where(np.asarray(width) > 0, width * factor, step * (factor - 1.0))
 
 
@@ -233,62 +227,16 @@ class PublicBounds:
         return cls(parts[0], parts[1])
 
 
-def build_core(
-    follower: ScaledFollower,
-    sign: float,
-    offset: float,
-    released: FloatArray,
-    bands: Bands,
-    bounds: PublicBounds,
-    norm: Norm,
-    prior: tuple[FloatArray, FloatArray] | None,
-) -> Core:
-    """Scale a problem, turn it into a minimisation, and complete the square of its distance.
+@dataclass(frozen=True)
+class SearchLimits:
+    """When a search may stop: relative gap, nodes, wall-clock seconds; fewer if nothing faithful is found."""
 
-    With quantities in units of q the l2 distance is ``q^2`` times the scaled one, the l1 distance ``q``
-    times.
-    """
-    quantity, count = follower.quantity_unit, released.size
-    start = released / quantity
-    weight = np.full(count, 1.0 if norm == "l1" else 0.0)
-    curvature = np.full(count, 1.0 if norm == "l2" else 0.0)
-    slope, constant, reference = np.zeros(count), 0.0, start
-    if prior is not None:
-        mean = prior[0] / quantity
-        strength = prior[1] if norm == "l2" else prior[1] * quantity
-        if norm == "l2":
-            # (d - s)^2 + k (d - m)^2 = (1 + k) (d - r)^2 + constant,  r = (s + k m) / (1 + k)
-            curvature = 1.0 + strength
-            reference = (start + strength * mean) / curvature
-            constant = float((strength / curvature * (start - mean) ** 2).sum())
-        else:
-            curvature, slope = strength, 2.0 * strength * (start - mean)
-            constant = float((strength * (start - mean) ** 2).sum())
-    value_limits = (-INFINITY, INFINITY)
-    if bands.value is not None:
-        middle = sign * bands.value - offset
-        value_limits = (
-            (middle - bands.value_width) / follower.value_unit,
-            (middle + bands.value_width) / follower.value_unit,
-        )
-    price_limits = np.full(count, -INFINITY), np.full(count, INFINITY)
-    if bands.prices is not None and bands.price_width is not None:
-        centre = sign * bands.prices
-        price_limits = (
-            (centre - bands.price_width) / follower.price_unit,
-            (centre + bands.price_width) / follower.price_unit,
-        )
-    return Core(
-        follower=follower,
-        reference=reference,
-        curvature=curvature,
-        slope=slope,
-        weight=weight,
-        constant=constant,
-        lower=bounds.lower / quantity,
-        upper=bounds.upper / quantity,
-        value_lower=value_limits[0],
-        value_upper=value_limits[1],
-        price_lower=price_limits[0],
-        price_upper=price_limits[1],
-    )
+    gap: float = 1e-4
+    nodes: int = 100_000
+    seconds: float = 60.0
+    barren_seconds: float = INFINITY
+
+    def __post_init__(self) -> None:
+        for name, least in (("gap", 0.0), ("nodes", 1), ("seconds", 0.0), ("barren_seconds", 0.0)):
+            if not getattr(self, name) >= least:
+                raise InputError(f"the limit '{name}' is {getattr(self, name)}; expected at least {least:g}.")

@@ -1,7 +1,8 @@
 """Step 3b of the mechanism: the released vector nearest to the noisy one that is faithful to the market.
 
-Problem (5) of the paper, solved to proven optimality for any LP follower; see :mod:`ppsm.fidelity.problem`
-for the conventions and :mod:`ppsm.fidelity.joint` for why it is fast.
+Problem (5) of the paper, solved to proven optimality for any LP follower: search, widen the bands if they
+are empty, polish, certify. See :mod:`ppsm.fidelity.problem` for the conventions and
+:mod:`ppsm.fidelity.bounds.primal_dual` for why it is fast.
 """
 
 import time
@@ -11,22 +12,12 @@ from functools import cached_property
 from typing import ClassVar, get_args
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import INFINITY, FloatArray
 from ppsm.errors import InputError, ModelError
-from ppsm.fidelity.arrays import ScaledFollower
-from ppsm.fidelity.band import FollowerLps
-from ppsm.fidelity.branching import Incumbent, SearchLimits, SearchOutcome
-from ppsm.fidelity.certificate import Certificate, Claim, check_witness
-from ppsm.fidelity.core import Core
-from ppsm.fidelity.elastic import least_widening, widening_floor
-from ppsm.fidelity.joint import JointMatrices
-from ppsm.fidelity.joint_search import JointSearch, search_for
-from ppsm.fidelity.lower_side import search_lower_side
-from ppsm.fidelity.monotone import is_monotone
-from ppsm.fidelity.polish import faithful_witness
+from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
+from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.problem import (
     Bands,
     Method,
@@ -34,28 +25,26 @@ from ppsm.fidelity.problem import (
     Prior,
     PublicBounds,
     PublicVector,
-    build_core,
+    SearchLimits,
     public_values,
 )
-from ppsm.fidelity.reference import search_by_textbook
+from ppsm.fidelity.proof.certificate import Certificate, Claim, check_witness
+from ppsm.fidelity.proof.polish import Witness, faithful_witness
 from ppsm.fidelity.result import FidelityResult
+from ppsm.fidelity.scaled import Core, ScaledFollower, build_core
+from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
+from ppsm.fidelity.search.lower_side import is_monotone, search_lower_side
+from ppsm.fidelity.search.side_tree import SideTree
+from ppsm.fidelity.search.two_trees import search_with_restarts
+from ppsm.fidelity.textbook import search_by_textbook
+from ppsm.fidelity.tuning import TUNING
+from ppsm.fidelity.widening import least_widening, widening_floor
 from ppsm.games.follower import Follower
-from ppsm.program import LinearProgram
 from ppsm.solvers.conflict import find_conflict
 from ppsm.solvers.highs import HIGHS, solve_lp
 from ppsm.solvers.qp import CLARABEL, PIQP
 from ppsm.solvers.scip import scip_version
 from ppsm.status import Status
-
-# Moves below this share of the typical quantity are rounding of the solvers.
-_UNCHANGED = 1e-8
-_SHARE_OF_GAP = 0.9
-# A search that is not over after these shares of its time starts again.
-_SLICES = (0.15, 0.45)
-# With this gap (of squares) the first faithful point ends a search, unless it is far away.
-_FEASIBILITY_GAP = 1.0
-# Bands that can be widened have this share of the time to show a faithful point, each wider one that.
-_BARREN_SHARE, _ATTEMPT_SHARE = 0.3, 0.05
 
 
 def restore(
@@ -116,9 +105,9 @@ class Restorer:
         return FollowerLps(self.scaled)
 
     @cached_property
-    def matrices(self) -> JointMatrices:
-        """The matrix of the joint relaxation."""
-        return JointMatrices(self.scaled)
+    def matrices(self) -> PrimalDualMatrices:
+        """The matrix of the primal-dual relaxation."""
+        return PrimalDualMatrices(self.scaled)
 
     def restore(
         self,
@@ -158,7 +147,7 @@ class Restorer:
 
     def search(self, core: Core, asked: SearchLimits, method: Method) -> SearchOutcome:
         """Run the search that suits a problem; a little of the gap is left to the polish."""
-        limits = replace(asked, gap=_SHARE_OF_GAP * asked.gap)
+        limits = replace(asked, gap=TUNING.share_of_gap * asked.gap)
         if method != "search":
             return search_by_textbook(core, method, limits)
         if core.is_least_squares and not core.has_price_band and core.has_value_band:
@@ -167,66 +156,31 @@ class Restorer:
             outcome = search_lower_side(core, self._lps, limits, self.matrices, monotone=monotone)
             if outcome is not None:
                 return outcome
-        search = search_for(core, self._lps, limits, self.matrices)
-        return self._search_with_restarts(core, limits) if isinstance(search, JointSearch) else search.run()
+        if core.is_least_squares and core.has_value_band and core.has_bounded_prices:
+            return search_with_restarts(core, self._lps, limits, self.matrices)
+        return SideTree(core, self._lps, limits).run()
 
-    def _search_with_restarts(self, core: Core, limits: SearchLimits) -> SearchOutcome:
-        """Search in slices of the time, each from the start with the best incumbent so far.
-
-        Which sides a tree splits first depends on the last digits of LPs. Most are small; of one that is not
-        another attempt, from other bases, is small as a rule.
-        """
-        started = time.perf_counter()
-        incumbent: Incumbent | None = None
-        bound, nodes = -INFINITY, 0
-        for share in (*_SLICES, 1.0):
-            spent = time.perf_counter() - started
-            slice_ = replace(
-                limits,
-                seconds=max(0.0, share * limits.seconds - spent),
-                barren_seconds=max(0.0, limits.barren_seconds - spent),
-                nodes=max(1, limits.nodes - nodes),
-            )
-            search = search_for(core, self._lps, slice_, self.matrices)
-            search.incumbent = incumbent
-            found = search.run()
-            incumbent, bound, nodes = found.incumbent, max(bound, found.bound), nodes + found.nodes
-            is_over = found.status not in (Status.INCUMBENT, Status.NO_INCUMBENT) or nodes >= limits.nodes
-            spent = time.perf_counter() - started
-            limit = limits.seconds if incumbent else min(limits.seconds, limits.barren_seconds)
-            if is_over or spent >= limit:
-                break
-        if incumbent is not None:
-            proven = bound >= search.cutoff()
-            found = replace(found, status=Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT)
-            bound = min(bound, incumbent.objective)
-        return replace(found, bound=bound, nodes=nodes)
-
-    def witness(self, core: Core, incumbent: Incumbent) -> "_Witness | None":
+    def witness(self, core: Core, incumbent: Incumbent) -> Witness | None:
         """Vector, answer and row prices in the user's units (of the minimisation), polished if need be."""
         found = faithful_witness(core, self._lps, incumbent)
         if found is None:
             return None
         quantity, price = self.scaled.quantity_unit, self.scaled.price_unit
-        return found.parameter * quantity, found.columns * quantity, found.row_prices * price
+        return Witness(found.parameter * quantity, found.columns * quantity, found.row_prices * price)
 
-    def explain(self, bounds: PublicBounds) -> None:
+    def insist_on_a_value(self, bounds: PublicBounds) -> None:
         """Raise if no vector within the bounds can be served, or if the follower has no finite value."""
         entries = len(self.names)
-        joint = LinearProgram(
-            cost=np.concatenate([self.program.cost, np.zeros(entries)]),
-            matrix=sp.hstack([self.program.matrix, -self.parameter_map], format="csr"),
-            row_lower=self.program.row_lower,
-            row_upper=self.program.row_upper,
-            column_lower=np.concatenate([self.program.column_lower, bounds.lower]),
-            column_upper=np.concatenate([self.program.column_upper, bounds.upper]),
-            row_names=self.program.row_names,
-            column_names=(*self.program.column_names, *(f"parameter {name}" for name in self.names)),
+        served = self.program.with_columns(
+            bounds.lower,
+            bounds.upper,
+            matrix=-self.parameter_map,
+            names=(f"parameter {name}" for name in self.names),
         )
-        feasible = solve_lp(replace(joint, cost=np.zeros(joint.shape[1])))
+        feasible = solve_lp(served.with_cost(np.zeros(served.shape[1])))
         if feasible.status is Status.INFEASIBLE:
             raise ModelError(
-                f"no vector within the public bounds can be served by the follower: {find_conflict(joint)}; "
+                f"no vector within the public bounds can be served by the follower: {find_conflict(served)}; "
                 "widen the bounds or mend the model."
             )
         at = feasible.columns[self.program.shape[1] :] / self.scaled.quantity_unit
@@ -239,16 +193,12 @@ class Restorer:
             )
 
 
-# Vector, answer and row prices.
-_Witness = tuple[FloatArray, FloatArray, FloatArray]
-
-
 @dataclass(frozen=True, eq=False)
 class _Found:
     """What a search ended with, and what LP vertices confirm of its incumbent."""
 
     outcome: SearchOutcome
-    witness: _Witness | None
+    witness: Witness | None
 
 
 def _unproven(found: _Found, core: Core) -> _Found:
@@ -290,38 +240,38 @@ class _Task:
     def run(self, started: float, *, elastic: bool) -> FidelityResult:
         """Solve, widen the bands if they are empty, certify."""
         core = self._core(1.0)
-        barren = _BARREN_SHARE * self.limits.seconds if elastic else INFINITY
+        barren = TUNING.barren_share * self.limits.seconds if elastic else INFINITY
         found = self._solved(core, replace(self.limits, barren_seconds=barren))
         factor = bound = 1.0
         if found.witness is None and found.outcome.status is not Status.INFEASIBLE and self.norm == "l1":
             found = self._nearest_in_squares(core) or found
         if found.witness is None:
             if found.outcome.status is Status.INFEASIBLE:
-                self.restorer.explain(self.bounds)
+                self.restorer.insist_on_a_value(self.bounds)
             if not elastic:
                 return self._result(started, found, core, 1.0, 1.0, _reason(found.outcome))
             factor, bound, core, found = self._widen(started)
         reason = "" if found.witness is not None else "no widening of the bands was found in time"
         return self._result(started, found, core, factor, bound, reason)
 
-    def _solved(self, core: Core, limits: SearchLimits) -> "_Found":
+    def _solved(self, core: Core, limits: SearchLimits) -> _Found:
         """Search and look for a witness: what LP vertices do not confirm was not found."""
         outcome = self.restorer.search(core, limits, self.method)
         if outcome.incumbent is None:
             return _Found(outcome, None)
         return _Found(outcome, self.restorer.witness(core, outcome.incumbent))
 
-    def _nearest_in_squares(self, core: Core) -> "_Found | None":
+    def _nearest_in_squares(self, core: Core) -> _Found | None:
         """A vector in the same bands by the l2 search, which finds one where that of l1 does not."""
         squares = self.restorer.core(self.values, self.bands, self.bounds, "l2", None)
-        found = self._solved(squares, replace(self.limits, seconds=_BARREN_SHARE * self.limits.seconds))
+        found = self._solved(squares, replace(self.limits, seconds=TUNING.barren_share * self.limits.seconds))
         return None if found.witness is None else _unproven(found, core)
 
     def _core(self, factor: float) -> Core:
         bands = self.bands.widened(factor)
         return self.restorer.core(self.values, bands, self.bounds, self.norm, self.prior)
 
-    def _widen(self, started: float) -> tuple[float, float, Core, "_Found"]:
+    def _widen(self, started: float) -> tuple[float, float, Core, _Found]:
         """Find the least widening, then solve with it; the time limit holds for all of it."""
         stop = started + self.limits.seconds
         found_at: dict[float, _Found] = {}
@@ -330,8 +280,8 @@ class _Task:
             left = stop - time.perf_counter()
             if left <= 0.0:
                 return None
-            share = min(left, max(_ATTEMPT_SHARE * self.limits.seconds, 0.2))
-            limits = replace(self.limits, gap=_FEASIBILITY_GAP, seconds=share)
+            share = min(left, max(TUNING.attempt_share * self.limits.seconds, TUNING.attempt_seconds))
+            limits = replace(self.limits, gap=TUNING.feasibility_gap, seconds=share)
             found = self._solved(self._core(factor), limits)
             if found.witness is None:
                 return replace(found.outcome, incumbent=None, status=_without_answer(found.outcome))
@@ -344,7 +294,7 @@ class _Task:
         if widening.outcome is None:
             nothing = SearchOutcome(Status.NO_INCUMBENT, None, -INFINITY, 0)
             return widening.factor, widening.bound, core, _Found(nothing, None)
-        left = max(0.2 * self.limits.seconds, stop - time.perf_counter())
+        left = max(TUNING.last_share * self.limits.seconds, stop - time.perf_counter())
         found = self._solved(core, replace(self.limits, seconds=left))
         if found.witness is None:
             found = _unproven(found_at[widening.factor], core)
@@ -353,7 +303,7 @@ class _Task:
     def _result(
         self,
         started: float,
-        found: "_Found",
+        found: _Found,
         core: Core,
         factor: float,
         factor_bound: float,
@@ -373,10 +323,10 @@ class _Task:
         bound = outcome.bound * self.objective_unit
         gap = INFINITY
         if np.isfinite(objective):
-            floor = core.negligible * self.objective_unit / max(self.limits.gap, 1e-12)
+            floor = core.negligible * self.objective_unit / max(self.limits.gap, TUNING.least_limit_of_gap)
             bound = min(bound, objective)
             gap = max(0.0, objective - bound) / max(abs(objective), floor)
-            if status is Status.PROVEN_OPTIMAL and gap > self.limits.gap * (1.0 + 1e-3) + _UNCHANGED:
+            if status is Status.PROVEN_OPTIMAL and gap > TUNING.gap_room * self.limits.gap + TUNING.unchanged:
                 # The polish moved the point by more than the search allowed for.
                 status = Status.INCUMBENT
         parameter.setflags(write=False)
@@ -398,10 +348,9 @@ class _Task:
         )
 
     def _certified(
-        self, core: Core, witness: "_Witness", factor: float
+        self, core: Core, witness: Witness, factor: float
     ) -> tuple[FloatArray, Certificate, Claim, float]:
-        parameter, answer, row_prices = witness
-        parameter = self._tidy(parameter)
+        parameter = self._tidy(witness.parameter)
         bands = self.bands.widened(factor)
         claim = Claim(
             program=self.restorer.program,
@@ -417,13 +366,13 @@ class _Task:
             price_width=bands.price_width,
         )
         objective = core.objective(parameter / self.restorer.scaled.quantity_unit) * self.objective_unit
-        return parameter, check_witness(claim, answer, row_prices), claim, objective
+        return parameter, check_witness(claim, witness.columns, witness.row_prices), claim, objective
 
     def _tidy(self, parameter: FloatArray) -> FloatArray:
         """Entries that did not move, or that reached a public bound, are returned exactly."""
         unit = self.restorer.scaled.quantity_unit
         for exact in (self.bounds.lower, self.bounds.upper, self.values):
             finite = np.where(np.isfinite(exact), exact, 0.0)
-            near = np.abs(parameter - finite) <= _UNCHANGED * np.maximum(unit, np.abs(finite))
+            near = np.abs(parameter - finite) <= TUNING.unchanged * np.maximum(unit, np.abs(finite))
             parameter = np.where(near & np.isfinite(exact), finite, parameter)
         return np.clip(parameter, self.bounds.lower, self.bounds.upper)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
-from ppsm.fidelity.certificate import Certificate, Claim, certify
+from ppsm.fidelity.proof.certificate import Certificate, Claim, certify
 from ppsm.status import Status
 
 

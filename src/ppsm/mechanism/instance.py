@@ -21,7 +21,7 @@ from ppsm.arrays import FloatArray
 from ppsm.cases.schema import Case
 from ppsm.cases.stress import check_stress
 from ppsm.errors import InputError
-from ppsm.fidelity.branching import SearchLimits
+from ppsm.fidelity.problem import SearchLimits
 from ppsm.markets.gauc import GasAwareCommitment
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.game import published

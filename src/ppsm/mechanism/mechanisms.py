@@ -21,8 +21,7 @@ from typing import Any, ClassVar
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError, PrivacyError
-from ppsm.fidelity.branching import SearchLimits
-from ppsm.fidelity.problem import Bands, Norm
+from ppsm.fidelity.problem import Bands, Norm, SearchLimits
 from ppsm.fidelity.result import FidelityResult
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.dossier import Dossier

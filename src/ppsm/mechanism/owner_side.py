@@ -11,7 +11,7 @@ import numpy as np
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
-from ppsm.fidelity.certificate import certify
+from ppsm.fidelity.proof.certificate import certify
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.guarantees import nearness
 from ppsm.mechanism.mechanisms import Release

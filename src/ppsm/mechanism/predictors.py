@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, as_numbers, frozen_vector
 from ppsm.errors import InputError, SolverError
-from ppsm.fidelity.branching import SearchLimits
+from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.restore import restore
 from ppsm.games.follower import Follower
 from ppsm.mechanism.coordination import Coordination, Decision

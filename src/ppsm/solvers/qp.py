@@ -116,16 +116,13 @@ def solve_qp(program: QuadraticProgram, workspace: "QpWorkspace | None" = None) 
 
 def _has_no_point(program: QuadraticProgram) -> bool:
     """Whether HiGHS proves that the constraints have no common point."""
-    rows, columns = program.equality_value.size + program.row_lower.size, program.cost.size
-    feasibility = LinearProgram(
-        cost=np.zeros(columns),
-        matrix=sp.csr_array(sp.vstack([program.equality, program.rows])),
+    feasibility = LinearProgram.of(
+        np.zeros(program.cost.size),
+        sp.csr_array(sp.vstack([program.equality, program.rows])),
         row_lower=np.concatenate([program.equality_value, program.row_lower]),
         row_upper=np.concatenate([program.equality_value, program.row_upper]),
         column_lower=program.column_lower,
         column_upper=program.column_upper,
-        row_names=tuple(f"r{k}" for k in range(rows)),
-        column_names=tuple(f"c{k}" for k in range(columns)),
     )
     return solve_lp(feasibility).status is Status.INFEASIBLE
 

@@ -45,7 +45,7 @@ def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> Mi
     """Solve a MILP with SOS1 sets and indicators; on a limit the incumbent and the bound come back."""
     need_scip("a problem with SOS1 sets or indicators")
     started = time.perf_counter()
-    model, variables = _build(problem)
+    model, variables = scip_model(problem)
     _set_limits(model, limits)
     if problem.start is not None:
         start = model.createSol()
@@ -69,7 +69,8 @@ def _optimize(model: Any) -> None:
         raise SolverError(f"SCIP {model.version()} gave up: {error}") from None
 
 
-def _build(problem: MixedIntegerProgram) -> tuple[Any, list[Any]]:
+def scip_model(problem: MixedIntegerProgram) -> tuple[Any, list[Any]]:
+    """A problem in SCIP, without limits yet, and the variables of its columns."""
     from pyscipopt import Model
 
     linear = problem.linear
@@ -140,7 +141,7 @@ def _set_limits(model: Any, limits: SolveLimits) -> None:
 
 def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:
     """Tell infeasible from unbounded: a problem with a feasible point can only be unbounded."""
-    model, _ = _build(problem)
+    model, _ = scip_model(problem)
     model.setObjective(0.0)
     _set_limits(model, limits)
     _optimize(model)

@@ -1,10 +1,14 @@
-"""Two LPs that stay alive through a search: the follower itself, and the follower beside a price band.
+"""LPs that stay alive through a search: the follower, beside a price band, and with its parameter free.
 
 ``V_band(d) = max { dual objective at d : dual feasible, prices in the band, some multipliers zero }`` is
 the LP in which the follower may also buy any amount of the parameter's goods at the upper end of the band
 and sell at the lower end. It is at most ``V(d)``, with equality exactly when some optimal dual lies in the
 band; it is unbounded exactly when the band holds no dual solution at all. Leaving a side out of the LP sets
 its multiplier to zero.
+
+With its parameter free (:class:`FreeParameterLp`) the follower chooses answer and parameter together, within
+public bounds and value band. The optimum bounds what a node can still reach, and feasibility settles in a
+millisecond what an interior-point method needs many iterations to find out.
 """
 
 from dataclasses import dataclass
@@ -14,14 +18,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
-from ppsm.fidelity.arrays import ScaledFollower
-from ppsm.fidelity.pairs import PairLp
+from ppsm.errors import SolverError
+from ppsm.fidelity.scaled import Core, ScaledFollower
+from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
-
-# A multiplier below this (costs are at most 1) counts as zero.
-ZERO_MULTIPLIER = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,46 @@ class DualPoint:
 
     def support(self, inequalities: IntArray) -> IntArray:
         """The inequalities with a positive multiplier: tight wherever this dual is optimal."""
-        return inequalities[self.multipliers[inequalities] > ZERO_MULTIPLIER]
+        return inequalities[self.multipliers[inequalities] > TUNING.zero_multiplier]
+
+
+class FreeParameterLp:
+    """Costs of answers ``x`` and parameters ``d``, minimised over what some tight sides allow."""
+
+    def __init__(self, follower: ScaledFollower) -> None:
+        self.follower = follower
+        rows, width = follower.free_parameter_matrix.shape
+        self._rows, self._columns = np.arange(rows), np.arange(width)
+        # Every solve gives cost and bounds of its own.
+        self._lp = PersistentLp(LinearProgram.of(np.zeros(width), follower.free_parameter_matrix))
+
+    def least(self, core: Core, tight: IntArray, cost: FloatArray | None = None) -> float:
+        """The least cost of (x, d) with some sides tight; without a cost any will do.
+
+        Infinite where nothing is left, minus infinity where the LP leaves it open.
+        """
+        self._lp.set_cost(np.zeros(self._columns.size) if cost is None else cost)
+        nothing = np.zeros(self._rows.size - 1)
+        row_lower, row_upper, column_lower, column_upper = self.follower.bounds(nothing, tight=tight)
+        self._lp.set_row_bounds(
+            self._rows, np.append(row_lower, core.value_lower), np.append(row_upper, core.value_upper)
+        )
+        self._lp.set_column_bounds(
+            self._columns,
+            np.concatenate([column_lower, core.lower]),
+            np.concatenate([column_upper, core.upper]),
+        )
+        try:
+            solution = self._lp.solve()
+        except SolverError:
+            return -INFINITY
+        if solution.status is Status.INFEASIBLE:
+            return INFINITY
+        return solution.objective if solution.status.has_answer else -INFINITY
+
+    def is_feasible(self, core: Core, tight: IntArray) -> bool:
+        """Whether any answer and parameter hold these sides tight; True where the LP leaves it open."""
+        return self.least(core, tight) < INFINITY
 
 
 class FollowerLps:
@@ -43,14 +84,14 @@ class FollowerLps:
 
     def __init__(self, follower: ScaledFollower) -> None:
         self.follower = follower
-        self.solves = 0
         program = follower.program
         self._rows = np.arange(program.shape[0])
         self._columns = np.arange(program.shape[1])
-        self._plain = PersistentLp(_with_value_row(program))
+        cost_row = sp.csr_array(program.cost[None, :])
+        self._plain = PersistentLp(program.with_rows(cost_row, names=("value",)))
         # Two copies: one stays near the point that is looked at, one near the tangent that children are
         # probed with, and each starts from its own last basis.
-        self._near, self._probing = (PersistentLp(_with_trades(program, follower)) for _ in range(2))
+        self._near, self._probing = (PersistentLp(_with_trades(follower)) for _ in range(2))
         # A probe takes a side away and the next one gives it back. On networks of 1500 junctions the primal
         # simplex needs a fifth of the dual's time for that, on the Northeast's about the same.
         self._probing.use_primal_simplex()
@@ -59,9 +100,9 @@ class FollowerLps:
         self.inequalities = np.concatenate([follower.row_sides, follower.column_sides])
 
     @cached_property
-    def pairs(self) -> PairLp:
+    def free_parameter(self) -> FreeParameterLp:
         """The LP over answers and parameters; made when first needed."""
-        return PairLp(self.follower)
+        return FreeParameterLp(self.follower)
 
     def set_band(self, lower: FloatArray, upper: FloatArray) -> None:
         """Give the prices at which the follower may buy (upper) and sell (lower); infinite means no trade."""
@@ -69,7 +110,6 @@ class FollowerLps:
         allowed = np.isfinite(prices)
         cost = np.concatenate([self.follower.program.cost, np.where(allowed, prices, 0.0)])
         limit = np.where(allowed, INFINITY, 0.0)
-        self._cost = cost
         for lp in (self._near, self._probing):
             lp.set_cost(cost)
             lp.set_column_bounds(self._trades, np.zeros(limit.size), limit)
@@ -85,7 +125,6 @@ class FollowerLps:
         rows = np.append(self._rows, self._rows.size)
         self._plain.set_row_bounds(rows, np.append(row_lower, at_least), np.append(row_upper, INFINITY))
         self._plain.set_column_bounds(self._columns, column_lower, column_upper)
-        self.solves += 1
         solution = self._plain.solve()
         if solution.status is Status.UNBOUNDED:
             return -INFINITY, np.empty(0)
@@ -133,7 +172,6 @@ class FollowerLps:
     ) -> DualPoint | None:
         lp.set_row_bounds(self._rows, row_lower, row_upper)
         lp.set_column_bounds(self._columns, column_lower, column_upper)
-        self.solves += 1
         solution = lp.solve()
         if solution.status is Status.INFEASIBLE:
             return DualPoint(
@@ -153,32 +191,8 @@ class FollowerLps:
         )
 
 
-def _with_value_row(program: LinearProgram) -> LinearProgram:
-    """The follower's LP with its cost as one more row."""
-    return LinearProgram(
-        cost=program.cost,
-        matrix=sp.vstack([program.matrix, sp.csr_array(program.cost[None, :])], format="csr"),
-        row_lower=np.append(program.row_lower, -INFINITY),
-        row_upper=np.append(program.row_upper, INFINITY),
-        column_lower=program.column_lower,
-        column_upper=program.column_upper,
-        row_names=(*program.row_names, "value"),
-        column_names=program.column_names,
-    )
-
-
-def _with_trades(program: LinearProgram, follower: ScaledFollower) -> LinearProgram:
+def _with_trades(follower: ScaledFollower) -> LinearProgram:
     """The follower's LP with columns that buy and sell each entry of the parameter; no trade yet."""
-    entries = follower.parameter_map.shape[1]
-    trades = np.zeros(2 * entries)
-    names = (*(f"buy {k}" for k in range(entries)), *(f"sell {k}" for k in range(entries)))
-    return LinearProgram(
-        cost=np.concatenate([program.cost, trades]),
-        matrix=sp.hstack([program.matrix, follower.parameter_map, -follower.parameter_map], format="csr"),
-        row_lower=program.row_lower,
-        row_upper=program.row_upper,
-        column_lower=np.concatenate([program.column_lower, trades]),
-        column_upper=np.concatenate([program.column_upper, trades]),
-        row_names=program.row_names,
-        column_names=(*program.column_names, *names),
-    )
+    goods = follower.parameter_map
+    trades = np.zeros(2 * goods.shape[1])
+    return follower.program.with_columns(trades, trades, matrix=sp.hstack([goods, -goods]))

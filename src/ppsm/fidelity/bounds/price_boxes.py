@@ -14,31 +14,25 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
 from ppsm.errors import SolverError
-from ppsm.fidelity.core import Core
-from ppsm.fidelity.joint import JointMatrices, PriceBox
+from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
+from ppsm.fidelity.scaled import Core
+from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
-
-# Rounds of tightening, as long as the ranges together shrink to this share.
-_ROUNDS, _SHRUNK = 8, 0.9
-# Ranges narrower than this, relative to the price, are left alone.
-_NARROW = 0.002
-# Around the kappa that suits the steepest difference in slope; the smaller one serves as prices narrow.
-_KAPPA_SHARES = (0.5, 0.1)
 
 
 class PriceBoxes:
     """Boxes of nonnegative prices that hold a dual of every point nearer than ``objective``.
 
     ``penalty`` is the multiplier of the incumbent's half-space: any positive number is valid, this one is
-    best. ``planes`` are pairs ``(g, y)`` known to lie below V.
+    best. ``planes`` are planes ``g + y'd`` below V, each as ``(g, y)``.
     """
 
     def __init__(
         self,
         core: Core,
-        matrices: JointMatrices,
+        matrices: PrimalDualMatrices,
         objective: float,
         penalty: float,
         planes: Sequence[tuple[float, FloatArray]],
@@ -63,7 +57,7 @@ class PriceBoxes:
 
     def chord_losses(self, box: PriceBox) -> FloatArray:
         """What the chord over each price's range loses in its middle, in units of the objective."""
-        above = _LinesAbove(self.core, box, self.ends, self.objective)
+        above = LinesAbove(self.core, box, self.ends, self.objective)
         kappa = 1.0 / self.penalty if self.penalty > 0.0 else 1.0
         middle = 0.5 * (box.lower + box.upper)
         at_ends = above.highest(box.lower, kappa) + above.highest(box.upper, kappa)
@@ -77,10 +71,10 @@ class PriceBoxes:
         if self.penalty <= 0.0 or not box.is_bounded:
             return box
         kappa = 1.0 / self.penalty
-        for _ in range(_ROUNDS):
+        for _ in range(TUNING.box_rounds):
             if time.perf_counter() > stop:
                 break
-            above = _LinesAbove(self.core, box, self.ends, self.objective)
+            above = LinesAbove(self.core, box, self.ends, self.objective)
             wanted = np.ones(self.matrices.entries, np.bool_) if every_entry else above.moving(kappa)
             lines = [above.line(kappa), *above.lines_beside(self.planes)]
             tighter = price_ranges(self.core, self.matrices, lines, box, wanted, stop)
@@ -88,13 +82,13 @@ class PriceBoxes:
                 return None
             before, after = (float((one.upper - one.lower)[wanted].sum()) for one in (box, tighter))
             box = tighter
-            if after >= _SHRUNK * before:
+            if after >= TUNING.box_shrunk * before:
                 break
         return box
 
 
 @dataclass(frozen=True, eq=False)
-class _LinesAbove:
+class LinesAbove:
     """Lines in the prices ``y`` above ``max y'd`` over parameters nearer than ``objective``.
 
     For every kappa > 0 that maximum is at most ``kappa objective + sum_i max_d (y_i d - kappa w_i (d -
@@ -126,9 +120,8 @@ class _LinesAbove:
         low, high = self.box.lower, self.box.upper
         at_low, at_high = self.highest(low - base, kappa), self.highest(high - base, kappa)
         width = high - low
-        slope = np.where(
-            width > 1e-12, (at_high - at_low) / np.where(width > 1e-12, width, 1.0), self.ends[1]
-        )
+        wide = width > TUNING.least_chord
+        slope = np.where(wide, (at_high - at_low) / np.where(wide, width, 1.0), self.ends[1])
         constant = kappa * (self.objective - self.core.constant) + float((at_low - slope * low).sum())
         return slope, constant
 
@@ -140,55 +133,37 @@ class _LinesAbove:
         if not np.isfinite(self.core.value_upper):
             return []
         found = []
-        size = max(self.objective - self.core.constant, 1e-12)
+        size = max(self.objective - self.core.constant, TUNING.least_objective)
         for constant, prices in planes:
             reach = np.maximum(np.abs(self.box.lower - prices), np.abs(self.box.upper - prices))
             steepest = float(np.sqrt((reach**2 / self.core.curvature).sum() / size))
-            for share in _KAPPA_SHARES:
-                slope, rest = self.line(max(1e-9, share * steepest), prices)
+            for share in TUNING.kappa_shares:
+                slope, rest = self.line(max(TUNING.least_kappa, share * steepest), prices)
                 found.append((slope, rest + self.core.value_upper - constant))
         return found
 
 
 def price_ranges(
     core: Core,
-    matrices: JointMatrices,
+    matrices: PrimalDualMatrices,
     lines: Sequence[tuple[FloatArray, float]],
     box: PriceBox,
     wanted: BoolArray,
     stop: float,
     *,
     zero: IntArray | None = None,
-    narrow: float = _NARROW,
+    narrow: float = TUNING.narrow_box,
 ) -> PriceBox | None:
     """Least and largest price of each entry over duals that every line lifts to the value band.
 
     A line stands for ``g(p) + slope'y + constant >= value_lower``. None where no such dual exists with the
     multipliers in ``zero`` vanishing. Ranges narrower than ``narrow`` times the price stay as they are.
     """
-    program, sides = core.follower.program, core.follower.sides
-    rows, entries = program.shape[0], matrices.entries
+    entries = matrices.entries
+    lp = PersistentLp(_duals_above(core, matrices, lines, box, zero))
+    lp.use_primal_simplex()
     wide = box.upper - box.lower > narrow * np.where(box.upper < INFINITY, np.abs(box.upper), 0.0)
     entries_to_tighten = np.flatnonzero(~np.isfinite(box.upper) | (wide & wanted))
-    worth = sp.csr_array(np.stack([np.concatenate([slope, matrices.dual_objective]) for slope, _ in lines]))
-    needed = np.array([core.value_lower - constant for _, constant in lines])
-    fixed = np.concatenate([program.cost, np.zeros(entries)])
-    width = entries + sides.count
-    largest = np.full(sides.count, INFINITY)
-    largest[[] if zero is None else zero] = 0.0
-    lp = PersistentLp(
-        LinearProgram(
-            cost=np.zeros(width),
-            matrix=sp.vstack([matrices.matrix[rows:-1, matrices.answers + entries :], worth], format="csr"),
-            row_lower=np.concatenate([fixed, needed]),
-            row_upper=np.concatenate([fixed, np.full(needed.size, INFINITY)]),
-            column_lower=np.concatenate([box.lower, np.where(sides.is_free, -INFINITY, 0.0)]),
-            column_upper=np.concatenate([box.upper, largest]),
-            row_names=tuple(f"r{k}" for k in range(fixed.size + needed.size)),
-            column_names=tuple(f"c{k}" for k in range(width)),
-        )
-    )
-    lp.use_primal_simplex()
     ends = np.stack([box.lower, box.upper])
     # An end that some dual was seen to reach cannot be moved.
     reached = np.zeros((2, entries), dtype=np.bool_)
@@ -199,7 +174,7 @@ def price_ranges(
                 continue
             if time.perf_counter() > stop:
                 break
-            cost = np.zeros(width)
+            cost = np.zeros(lp.program.shape[1])
             cost[entry] = direction
             lp.set_cost(cost)
             try:
@@ -212,7 +187,32 @@ def price_ranges(
                 continue
             ends[end, entry] = direction * solution.objective
             prices = solution.columns[:entries]
-            reached |= np.abs(prices - np.stack([box.lower, box.upper])) <= 1e-9
+            reached |= np.abs(prices - np.stack([box.lower, box.upper])) <= TUNING.reached_end
     # LP answers are exact to about 1e-9; a little room keeps the box valid.
-    room = 1e-7 * np.maximum(1e-3, np.abs(ends[1]))
+    room = TUNING.box_room * np.maximum(TUNING.least_price, np.abs(ends[1]))
     return PriceBox(np.maximum(box.lower, ends[0] - room), np.minimum(box.upper, ends[1] + room))
+
+
+def _duals_above(
+    core: Core,
+    matrices: PrimalDualMatrices,
+    lines: Sequence[tuple[FloatArray, float]],
+    box: PriceBox,
+    zero: IntArray | None,
+) -> LinearProgram:
+    """Prices in a box and multipliers, dual feasible, that every line lifts to the value band."""
+    rows = core.follower.program.shape[0]
+    lower, upper = (limit.copy() for limit in matrices.dual_limits)
+    if zero is not None:
+        upper[zero] = 0.0
+    feasible = LinearProgram.of(
+        np.zeros(box.lower.size + upper.size),
+        matrices.matrix[rows:-1, matrices.answers + matrices.entries :],
+        row_lower=matrices.dual_values,
+        row_upper=matrices.dual_values,
+        column_lower=np.concatenate([box.lower, lower]),
+        column_upper=np.concatenate([box.upper, upper]),
+    )
+    worth = np.stack([np.concatenate([slope, matrices.dual_objective]) for slope, _ in lines])
+    needed = np.array([core.value_lower - constant for _, constant in lines])
+    return feasible.with_rows(sp.csr_array(worth), needed)

@@ -12,13 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray
-from ppsm.fidelity.band import FollowerLps
-from ppsm.fidelity.branching import Incumbent
-from ppsm.fidelity.core import TOO_FAR, Core
+from ppsm.fidelity.follower_lps import FollowerLps
+from ppsm.fidelity.scaled import Core
+from ppsm.fidelity.search.best_first import Incumbent
+from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_lp
-
-_AGREED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +46,10 @@ def _witness_at(core: Core, lps: FollowerLps, parameter: FloatArray) -> Witness 
         return None
     value, columns = found
     size = max(1.0, abs(value))
-    if value > core.value_upper + _AGREED * size or value < core.value_lower - _AGREED * size:
+    if value > core.value_upper + TUNING.agreed * size or value < core.value_lower - TUNING.agreed * size:
         return None
     dual = lps.dual(shift)
-    if dual is None or value - dual.value > _AGREED * size:
+    if dual is None or value - dual.value > TUNING.agreed * size:
         return None
     return Witness(parameter, columns, dual.row_prices)
 
@@ -61,34 +60,24 @@ def _nearest_on_support(core: Core, incumbent: Incumbent) -> FloatArray | None:
     entries, answers = core.reference.size, program.shape[1]
     shift = core.rows_at(incumbent.parameter)
     row_lower, row_upper, column_lower, column_upper = core.follower.bounds(shift, tight=incumbent.support)
-    if (column_lower > column_upper).any() or np.abs(shift).max(initial=0.0) > TOO_FAR:
+    if (column_lower > column_upper).any() or np.abs(shift).max(initial=0.0) > TUNING.too_far:
         return None
-    move = core.follower.parameter_map
-    columns = answers + 2 * entries
-    nearest = solve_lp(
-        LinearProgram(
-            cost=np.concatenate([np.zeros(answers), np.ones(2 * entries)]),
-            matrix=sp.vstack(
-                [
-                    sp.hstack([program.matrix, -move, move]),
-                    sp.hstack([sp.csr_array(program.cost[None, :]), sp.csr_array((1, 2 * entries))]),
-                ],
-                format="csr",
-            ),
-            row_lower=np.append(row_lower, core.value_lower),
-            row_upper=np.append(row_upper, core.value_upper),
-            column_lower=np.concatenate([column_lower, np.zeros(2 * entries)]),
-            column_upper=np.concatenate(
-                [
-                    column_upper,
-                    np.maximum(0.0, core.upper - incumbent.parameter),
-                    np.maximum(0.0, incumbent.parameter - core.lower),
-                ]
-            ),
-            row_names=(*program.row_names, "value"),
-            column_names=tuple(f"c{k}" for k in range(columns)),
-        )
+    goods = core.follower.parameter_map
+    moves = LinearProgram.of(
+        np.zeros(answers),
+        program.matrix,
+        row_lower=row_lower,
+        row_upper=row_upper,
+        column_lower=column_lower,
+        column_upper=column_upper,
+    ).with_columns(
+        np.zeros(2 * entries),
+        np.maximum(0.0, np.concatenate([core.upper - incumbent.parameter, incumbent.parameter - core.lower])),
+        cost=np.ones(2 * entries),
+        matrix=sp.hstack([-goods, goods]),
     )
+    value = sp.csr_array(program.cost[None, :])
+    nearest = solve_lp(moves.with_rows(value, np.array([core.value_lower]), np.array([core.value_upper])))
     if not nearest.status.has_answer:
         return None
     up, down = nearest.columns[answers : answers + entries], nearest.columns[answers + entries :]

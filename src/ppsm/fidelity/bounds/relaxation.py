@@ -7,21 +7,16 @@ bound.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
-from ppsm.fidelity.core import TOO_FAR, Core
-from ppsm.fidelity.slices import MatrixPart, SlicedMatrix
+from ppsm.fidelity.scaled import Core, MatrixPart, SlicedMatrix
+from ppsm.fidelity.tuning import TUNING
 from ppsm.solvers.qp import QuadraticProgram, solve_qp
 from ppsm.status import Status
-
-# An objective that is known less exactly than this (relatively) is solved for again, in its own units.
-_IMPRECISE = 1e-6
-# Below this objective the moves are small beside the data as well, and are measured by their own size.
-_SMALL_OBJECTIVE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +51,12 @@ class Relaxation:
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        self.solves = 0
         self.failures = 0
         entries = core.reference.size
         self._answers, self._entries = core.follower.program.shape[1], entries
         self._distances = np.flatnonzero(core.weight)
         extra = self._distances.size
-        self._slices = core.follower.pair_slices
+        self._slices = core.follower.free_parameter_slices
         if extra:
             # t >= e and t >= -e, one t for each weighted |e|
             pick = sp.eye_array(entries, format="csr")[self._distances, :]
@@ -85,8 +79,8 @@ class Relaxation:
         if found is None:
             return None
         point, size = found
-        small = size < _SMALL_OBJECTIVE
-        imprecise = size < 1.0 and point.objective - point.bound > _IMPRECISE * size
+        small = size < TUNING.small_objective
+        imprecise = size < 1.0 and point.objective - point.bound > TUNING.imprecise * size
         if size > self.core.negligible and (small or imprecise):
             finer = self._solve_in_units(layout, tight, math.sqrt(size) if small else 1.0, size)
             point = finer[0] if finer is not None else point
@@ -133,7 +127,6 @@ class Relaxation:
         self, layout: _Layout, tight: IntArray, unit: float = 1.0, worth: float = 1.0
     ) -> tuple[RelaxedPoint, float] | None:
         """Solve with quantities in a unit and the objective in another; also its moving part's size."""
-        self.solves += 1
         solution = solve_qp(_in_units(layout.program, unit, worth), layout.part.workspace)
         if solution.status is not Status.PROVEN_OPTIMAL:
             self.failures += solution.status is not Status.INFEASIBLE
@@ -141,7 +134,7 @@ class Relaxation:
         core, answers = self.core, self._answers
         full = layout.values.copy()
         full[~layout.is_fixed] = unit * solution.columns
-        if np.abs(full).max(initial=0.0) > TOO_FAR:
+        if np.abs(full).max(initial=0.0) > TUNING.too_far:
             self.failures += 1
             return None
         entries = slice(answers, answers + self._entries)
@@ -177,12 +170,11 @@ def _in_units(program: QuadraticProgram, unit: float, worth: float) -> Quadratic
     """The same program with quantities divided by ``unit`` and the objective by ``worth``."""
     if unit == worth == 1.0:
         return program
-    return QuadraticProgram(
+    return replace(
+        program,
         curvature=program.curvature * (unit**2 / worth),
         cost=program.cost * (unit / worth),
-        equality=program.equality,
         equality_value=program.equality_value / unit,
-        rows=program.rows,
         row_lower=program.row_lower / unit,
         row_upper=program.row_upper / unit,
         column_lower=program.column_lower / unit,

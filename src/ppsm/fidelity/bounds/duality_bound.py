@@ -23,10 +23,10 @@ from typing import Self
 
 import numpy as np
 
-from ppsm.arrays import FloatArray, IntArray
-from ppsm.fidelity.band import DualPoint, FollowerLps
-from ppsm.fidelity.core import Core
-from ppsm.fidelity.relaxation import RelaxedPoint
+from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.fidelity.bounds.relaxation import RelaxedPoint
+from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
+from ppsm.fidelity.scaled import Core
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class DualityBound:
         ``tight`` are the sides that the node itself holds tight, so their multipliers may have any sign.
         None where the band is not bounded, the distance is not a sum of squares, or no penalty is needed.
         """
-        if not core.is_least_squares or not _is_bounded(core):
+        if not core.is_least_squares or not core.has_bounded_prices:
             return None
         own = support[~np.isin(support, tight)]
         penalty = float(np.max(-point.side_multipliers[own] / dual.multipliers[own], initial=0.0))
@@ -71,8 +71,4 @@ class DualityBound:
     def value(self, lps: FollowerLps, zero: IntArray) -> float:
         """The bound when the multipliers in ``zero`` vanish; infinite where no such dual is in the band."""
         best = lps.dual(self.shift, zero)
-        return np.inf if best is None else self.constant - self.penalty * best.value
-
-
-def _is_bounded(core: Core) -> bool:
-    return bool(np.isfinite(core.price_lower).all() and np.isfinite(core.price_upper).all())
+        return INFINITY if best is None else self.constant - self.penalty * best.value

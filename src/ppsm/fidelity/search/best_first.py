@@ -1,51 +1,29 @@
-"""Exact search, best bound first: the frame that both searches share, and the plain one.
+"""The frame of every search: nodes by best bound first, the incumbent, and what is proven in the end.
 
-A node holds some sides *tight* and some multipliers at *zero*. The plain search bounds it by the relaxation
-over answers and parameters, which knows only the tight sides; its duals are looked for by an LP, which
-knows only the zeros. At the relaxed parameter the follower's cheapest answer and its best dual in the band
-are compared: without a duality gap the node is solved. Otherwise the side with the largest product of slack
-and multiplier is branched on: tight (a new QP, the same duals), or multiplier zero (the same QP, fewer
-duals). Every child dies at last: by an empty set of duals, an infeasible QP, a bound, or because it is
-solved.
+A search says what its nodes are, which one holds everything (:meth:`BestFirst.root`) and how one is settled
+or divided (:meth:`BestFirst.expand`). The children of a node cover it but for what is dropped as no better
+than the incumbent by more than the gap, or given up without a verdict; both cap what is proven.
 """
 
 import heapq
 import itertools
 import time
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
-from ppsm.errors import InputError, SolverError
-from ppsm.fidelity.band import DualPoint, FollowerLps
-from ppsm.fidelity.core import Core
-from ppsm.fidelity.duality_bound import DualityBound
-from ppsm.fidelity.joint import PriceBox
-from ppsm.fidelity.relaxation import Relaxation, RelaxedPoint
+from ppsm.errors import SolverError
+from ppsm.fidelity.bounds.relaxation import Relaxation, RelaxedPoint
+from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
+from ppsm.fidelity.problem import SearchLimits
+from ppsm.fidelity.scaled import Core
+from ppsm.fidelity.tuning import TUNING
 from ppsm.status import Status
 
-# Duality gap at which a point counts as faithful, relative to the value; the certificate allows 1e-6.
-FAITHFUL = 1e-8
-# A slack or a pull (both scaled) below this counts as none.
-_NO_SLACK = 1e-7
-_LOCAL_STEPS = 4
 NONE: IntArray = np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class SearchLimits:
-    """When a search may stop: relative gap, nodes, wall-clock seconds; fewer if nothing faithful is found."""
-
-    gap: float = 1e-4
-    nodes: int = 100_000
-    seconds: float = 60.0
-    barren_seconds: float = INFINITY
-
-    def __post_init__(self) -> None:
-        for name, least in (("gap", 0.0), ("nodes", 1), ("seconds", 0.0), ("barren_seconds", 0.0)):
-            if not getattr(self, name) >= least:
-                raise InputError(f"the limit '{name}' is {getattr(self, name)}; expected at least {least:g}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,19 +46,15 @@ class SearchOutcome:
     nodes: int
 
 
-@dataclass(order=True)
+@dataclass(frozen=True, order=True)
 class Node:
-    """A part of the search space; the relaxation's optimum is kept where a child would only repeat it."""
+    """A part of the search space; of equal bounds the older one is looked at first."""
 
     bound: float
     order: int
-    tight: tuple[int, ...] = field(compare=False, default=())
-    zero: tuple[int, ...] = field(compare=False, default=())
-    box: PriceBox | None = field(compare=False, default=None)
-    narrowed: bool = field(compare=False, default=False)
-    penalty: float = field(compare=False, default=0.0)
-    held: IntArray | None = field(compare=False, default=None)
-    point: RelaxedPoint | None = field(compare=False, default=None)
+
+
+AnyNode = TypeVar("AnyNode", bound=Node)
 
 
 def sides_of(positions: tuple[int, ...]) -> IntArray:
@@ -88,8 +62,8 @@ def sides_of(positions: tuple[int, ...]) -> IntArray:
     return np.array(positions, dtype=np.int64)
 
 
-class Search:
-    """The plain search over one problem; ``lps`` are shared with other searches of the same follower."""
+class BestFirst(ABC, Generic[AnyNode]):
+    """A search over one problem; ``lps`` are shared with other searches of the same follower."""
 
     def __init__(self, core: Core, lps: FollowerLps, limits: SearchLimits) -> None:
         self.core, self.lps, self.limits = core, lps, limits
@@ -108,8 +82,7 @@ class Search:
         # The optimum of the relaxation without any tight side.
         self.start: RelaxedPoint | None = None
         self.size = 0.0
-        self.heap: list[Node] = []
-        self._tried: dict[bytes, DualityBound | None] = {}
+        self.heap: list[AnyNode] = []
         lps.set_band(core.price_lower, core.price_upper)
 
     def run(self) -> SearchOutcome:
@@ -138,9 +111,13 @@ class Search:
                 self.unsettled = min(self.unsettled, node.bound)
         return self._outcome(INFINITY)
 
-    def root(self, bound: float) -> Node:
+    @abstractmethod
+    def root(self, bound: float) -> AnyNode:
         """The node that holds everything."""
-        return Node(bound, next(self.orders), point=self.start)
+
+    @abstractmethod
+    def expand(self, node: AnyNode) -> None:
+        """Settle a node or push its children."""
 
     def cutoff(self) -> float:
         """A node whose bound is at least this cannot improve the incumbent by more than the gap."""
@@ -156,40 +133,10 @@ class Search:
         self.dropped = min(self.dropped, bound)
         return True
 
-    def push(self, node: Node) -> None:
+    def push(self, node: AnyNode) -> None:
         """Keep a node for later, unless it is already beaten."""
         if not self.beaten(node.bound):
             heapq.heappush(self.heap, node)
-
-    def expand(self, node: Node) -> None:
-        """Settle a node or push its children."""
-        tight, zero = sides_of(node.tight), sides_of(node.zero)
-        failures = self.relaxation.failures
-        point = node.point or self.relaxation.solve(tight)
-        if point is None:
-            if self.relaxation.failures > failures:
-                self.unsettled = min(self.unsettled, node.bound)
-            return
-        bound = max(node.bound, point.bound)
-        if self.beaten(bound):
-            return
-        shift = self.core.rows_at(point.parameter)
-        dual = self.lps.dual(shift, zero)
-        if dual is None:
-            return
-        answer = self.cheapest_answer(point.columns, shift, tight)
-        if self.offer_if_faithful(point.parameter, answer, dual):
-            return
-        minorant = self.try_support(dual, tight, point.parameter)
-        if minorant is not None:
-            bound = max(bound, minorant.value(self.lps, zero))
-        products = self.products(answer, shift, dual.multipliers, node)
-        side = int(np.argmax(products))
-        if products[side] <= 0.0:
-            self.unsettled = min(self.unsettled, bound)
-            return
-        self.push(Node(bound, next(self.orders), (*node.tight, side), self.with_twin(node.zero, side)))
-        self.push(Node(bound, next(self.orders), node.tight, (*node.zero, side), point=point))
 
     def with_twin(self, zero: tuple[int, ...], side: int) -> tuple[int, ...]:
         """The zeros once a side is tight: the other side of the same row or column is slack."""
@@ -202,17 +149,17 @@ class Search:
         return otherwise if found is None or not found[1].size else found[1]
 
     def products(
-        self, answer: FloatArray, shift: FloatArray, multipliers: FloatArray, node: Node
+        self, answer: FloatArray, shift: FloatArray, multipliers: FloatArray, decided: tuple[int, ...]
     ) -> FloatArray:
-        """Slack times multiplier of every side that the node has not decided."""
+        """Slack times multiplier of every side that is not decided yet."""
         products = self.core.follower.slacks(answer, shift) * np.maximum(0.0, multipliers)
-        products[list(node.tight) + list(node.zero)] = 0.0
+        products[list(decided)] = 0.0
         return products
 
     def offer_if_faithful(self, parameter: FloatArray, answer: FloatArray, dual: DualPoint) -> bool:
         """Offer a parameter as incumbent if an answer and a dual in the band leave no duality gap at it."""
         cost = float(self.cost @ answer)
-        if cost - dual.value > FAITHFUL * max(1.0, abs(cost)):
+        if cost - dual.value > TUNING.faithful * max(1.0, abs(cost)):
             return False
         support = dual.support(self.lps.inequalities)
         self.offer(Incumbent(self.core.objective(parameter), parameter, answer, support))
@@ -241,7 +188,7 @@ class Search:
 
     @property
     def _slack_of_value(self) -> float:
-        return FAITHFUL * max(1.0, abs(self.core.value_lower))
+        return TUNING.faithful * max(1.0, abs(self.core.value_lower))
 
     def _size_of_answer(self, dual: DualPoint) -> float:
         """A guess at the objective: what the relaxation asks for, or a move along prices up to the band."""
@@ -251,45 +198,6 @@ class Search:
         if not (np.isfinite(dual.value) and np.isfinite(core.value_lower) and worth > 0.0):
             return bound
         return max(bound, max(0.0, core.value_lower - dual.value) ** 2 / worth)
-
-    def try_support(self, dual: DualPoint, tight: IntArray, parameter: FloatArray) -> DualityBound | None:
-        """Solve with a dual's support tight: an incumbent, a minorant, and perhaps a better neighbour.
-
-        ``parameter`` is where the dual was found.
-        """
-        del parameter  # a support says all; searches without a price band need it
-        best: DualityBound | None = None
-        for step in range(_LOCAL_STEPS):
-            support = dual.support(self.lps.inequalities)
-            held = np.union1d(support, tight)
-            key = held.tobytes() + tight.tobytes()
-            if key in self._tried:
-                return self._tried[key] or best
-            self._tried[key] = None
-            # A neighbour's support can be held where it was found; of the first one nothing is known.
-            if step == 0 and not self.lps.pairs.is_feasible(self.core, held):
-                break
-            point = self.relaxation.solve(held)
-            if point is None:
-                break
-            self.offer(Incumbent(point.objective, point.parameter, point.columns, support))
-            best = DualityBound.at(self.core, point, dual, support, tight)
-            self._tried[key] = best
-            neighbour = self._neighbour(point, support)
-            if neighbour is None:
-                break
-            dual = neighbour
-        return best
-
-    def _neighbour(self, point: RelaxedPoint, support: IntArray) -> DualPoint | None:
-        """Another dual that is optimal at the same point and leans less on sides that cost the objective."""
-        pull = np.maximum(0.0, -point.side_multipliers)
-        if pull[support].max(initial=0.0) <= _NO_SLACK:
-            return None
-        slacks = self.core.follower.slacks(point.columns, self.core.rows_at(point.parameter))
-        inactive = self.lps.inequalities[slacks[self.lps.inequalities] > _NO_SLACK]
-        found = self.lps.cheapest_dual(pull, inactive)
-        return None if found is None or not np.isfinite(found.value) else found
 
     def _outcome(self, open_bound: float) -> SearchOutcome:
         bound = max(self.core.least, self.floor, min(open_bound, self.unsettled, self.dropped))

@@ -1,0 +1,315 @@
+"""Problem (5) of the paper in scaled arrays, minimising: what bounds and searches work on.
+
+Quantities are divided by a typical size of the follower's data and costs by the largest cost, so that the
+solvers' absolute tolerances mean the same whatever units the user works in. :class:`ScaledFollower` is the
+market, :class:`Core` one problem on it; :class:`SlicedMatrix` cuts their matrices into what a QP wants.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
+from ppsm.bilevel.kkt import Multipliers, multipliers_of
+from ppsm.fidelity.problem import Bands, Norm, PublicBounds
+from ppsm.fidelity.tuning import TUNING
+from ppsm.program import LinearProgram
+from ppsm.solvers.qp import QpWorkspace
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixPart:
+    """The free columns of the equalities and of the inequalities that limit anything."""
+
+    columns: IntArray
+    equalities: IntArray
+    inequalities: IntArray
+    equality: SparseMatrix
+    rows: SparseMatrix
+    workspace: QpWorkspace = field(default_factory=QpWorkspace)
+
+
+class SlicedMatrix:
+    """A matrix and the part that was last asked to be kept.
+
+    The cut of a search's root comes back for every vector that is restored against one follower, so it is
+    kept, with a solver that has analysed it.
+    """
+
+    def __init__(self, matrix: SparseMatrix) -> None:
+        self.matrix = matrix
+        self._kept: tuple[bytes, MatrixPart] | None = None
+
+    def part(
+        self, fixed: BoolArray, row_lower: FloatArray, row_upper: FloatArray, *, keep: bool
+    ) -> MatrixPart:
+        """The part without the fixed columns, with the rows sorted by what their bounds say."""
+        is_equality = row_lower == row_upper
+        limits = np.isfinite(row_lower) | np.isfinite(row_upper)
+        key = fixed.tobytes() + is_equality.tobytes() + limits.tobytes()
+        if self._kept is not None and self._kept[0] == key:
+            return self._kept[1]
+        columns = np.flatnonzero(~fixed)
+        equalities, inequalities = np.flatnonzero(is_equality), np.flatnonzero(~is_equality & limits)
+        kept = self.matrix[:, columns] if fixed.any() else self.matrix
+        part = MatrixPart(columns, equalities, inequalities, kept[equalities, :], kept[inequalities, :])
+        if keep:
+            self._kept = key, part
+        return part
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledFollower:
+    """``V(d) = min cost' x`` in scaled units, with one multiplier for each finite side of a row or column.
+
+    A user's quantity is ``quantity_unit`` times the one here, a price ``price_unit`` times, a value the
+    product.
+    """
+
+    program: LinearProgram
+    parameter_map: SparseMatrix
+    sides: Multipliers
+    quantity_unit: float
+    price_unit: float
+
+    @classmethod
+    def of(cls, program: LinearProgram, parameter_map: SparseMatrix) -> Self:
+        """Scale a follower."""
+        numbers = np.concatenate(
+            [program.row_lower, program.row_upper, program.column_lower, program.column_upper]
+        )
+        sizes = np.abs(numbers[np.isfinite(numbers) & (numbers != 0)])
+        quantity = float(np.median(sizes)) if sizes.size else 1.0
+        price = float(np.abs(program.cost).max(initial=0.0)) or 1.0
+        scaled = replace(
+            program,
+            cost=program.cost / price,
+            row_lower=program.row_lower / quantity,
+            row_upper=program.row_upper / quantity,
+            column_lower=program.column_lower / quantity,
+            column_upper=program.column_upper / quantity,
+            offset=0.0,
+        )
+        return cls(scaled, parameter_map, multipliers_of(scaled), quantity, price)
+
+    @property
+    def value_unit(self) -> float:
+        """What a scaled value of 1 is worth."""
+        return self.quantity_unit * self.price_unit
+
+    @cached_property
+    def transposed_map(self) -> SparseMatrix:
+        """Turns row prices into prices of the parameter's entries."""
+        return self.parameter_map.T.tocsr()
+
+    @cached_property
+    def free_parameter_matrix(self) -> SparseMatrix:
+        """The rows over (answer, parameter), and the cost as one more row."""
+        none = sp.csr_array((1, self.parameter_map.shape[1]))
+        cost = sp.hstack([sp.csr_array(self.program.cost[None, :]), none])
+        rows = sp.hstack([self.program.matrix, -self.parameter_map])
+        return sp.csr_array(sp.vstack([rows, cost]))
+
+    @cached_property
+    def free_parameter_slices(self) -> SlicedMatrix:
+        """The same matrix, cut for QPs."""
+        return SlicedMatrix(self.free_parameter_matrix)
+
+    @cached_property
+    def row_sides(self) -> IntArray:
+        """Positions of the sides that belong to rows and are inequalities."""
+        return np.flatnonzero(self.sides.is_row & ~self.sides.is_free)
+
+    @cached_property
+    def column_sides(self) -> IntArray:
+        """Positions of the sides that belong to columns and are inequalities."""
+        return np.flatnonzero(~self.sides.is_row & ~self.sides.is_free)
+
+    def multipliers(self, prices: FloatArray, reduced_costs: FloatArray) -> FloatArray:
+        """The multiplier of every side, from row prices and reduced costs."""
+        sides = self.sides
+        signed = sides.net(prices, reduced_costs)
+        return np.where(sides.is_free, signed, np.maximum(0.0, sides.sign * signed))
+
+    def slacks(self, columns: FloatArray, shift: FloatArray) -> FloatArray:
+        """The slack of every side at an answer, with the rows moved by ``shift``; zero for equalities."""
+        sides = self.sides
+        bounded = sides.net(self.program.matrix @ columns - shift, columns)
+        return np.where(sides.is_free, 0.0, np.maximum(0.0, sides.sign * (bounded - sides.bound)))
+
+    def bounds(
+        self, shift: FloatArray, *, tight: IntArray | None = None, dropped: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Row and column bounds at a shift, with some sides made equalities and some left out."""
+        program = self.program
+        row_lower, row_upper = program.row_lower + shift, program.row_upper + shift
+        column_lower, column_upper = program.column_lower.copy(), program.column_upper.copy()
+        for chosen, drop in ((tight, False), (dropped, True)):
+            if chosen is None or chosen.size == 0:
+                continue
+            index, is_row, is_lower = (
+                self.sides.index[chosen],
+                self.sides.is_row[chosen],
+                self.sides.sign[chosen] > 0,
+            )
+            for lower, upper, here in (
+                (row_lower, row_upper, is_row),
+                (column_lower, column_upper, ~is_row),
+            ):
+                below, above = index[here & is_lower], index[here & ~is_lower]
+                if drop:
+                    lower[below], upper[above] = -INFINITY, INFINITY
+                else:
+                    upper[below], lower[above] = lower[below], upper[above]
+        return row_lower, row_upper, column_lower, column_upper
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """``min sum curvature e^2 + slope e + weight |e| + constant`` over faithful ``d = reference + e``.
+
+    Faithful: ``lower <= d <= upper``, ``value_lower <= V(d) <= value_upper`` and some optimal dual of V(d)
+    has prices in ``[price_lower, price_upper]``; infinite limits mean that nothing is asked.
+    """
+
+    follower: ScaledFollower
+    reference: FloatArray
+    curvature: FloatArray
+    slope: FloatArray
+    weight: FloatArray
+    constant: float
+    lower: FloatArray
+    upper: FloatArray
+    value_lower: float
+    value_upper: float
+    price_lower: FloatArray
+    price_upper: FloatArray
+
+    @property
+    def has_value_band(self) -> bool:
+        """Whether the value is limited."""
+        return bool(np.isfinite(self.value_lower) or np.isfinite(self.value_upper))
+
+    @cached_property
+    def has_price_band(self) -> bool:
+        """Whether any price is limited."""
+        return bool(np.isfinite(self.price_lower).any() or np.isfinite(self.price_upper).any())
+
+    @cached_property
+    def has_bounded_prices(self) -> bool:
+        """Whether every price is limited on both sides."""
+        return bool(np.isfinite(self.price_lower).all() and np.isfinite(self.price_upper).all())
+
+    @cached_property
+    def is_least_squares(self) -> bool:
+        """Whether the distance is a weighted sum of squares around the reference, as in the paper."""
+        return bool((self.curvature > 0).all() and not self.slope.any() and not self.weight.any())
+
+    @cached_property
+    def shift(self) -> FloatArray:
+        """What the reference adds to the rows' right-hand sides."""
+        return np.asarray(self.follower.parameter_map @ self.reference)
+
+    def rows_at(self, parameter: FloatArray) -> FloatArray:
+        """What a parameter vector adds to the rows' right-hand sides."""
+        return np.asarray(self.follower.parameter_map @ parameter)
+
+    def objective(self, parameter: FloatArray) -> float:
+        """The distance of a parameter vector."""
+        move = parameter - self.reference
+        terms = self.curvature * move**2 + self.slope * move + self.weight * np.abs(move)
+        return float(terms.sum()) + self.constant
+
+    def held_at(self, parameter: FloatArray) -> IntArray:
+        """Which entries sit at a public bound: -1 at the lower, 1 at the upper, 0 at none."""
+        near = TUNING.at_bound
+        at_upper, at_lower = self.upper - parameter < near, parameter - self.lower < near
+        return at_upper.astype(np.int64) - at_lower.astype(np.int64)
+
+    def snapped(self, parameter: FloatArray) -> FloatArray:
+        """The reference itself, within bounds, where an interior-point answer is nothing but that."""
+        clipped = np.clip(self.reference, self.lower, self.upper)
+        return clipped if np.abs(parameter - clipped).max(initial=0.0) < TUNING.unmoved else parameter
+
+    @cached_property
+    def least(self) -> float:
+        """The distance of the nearest vector within the public bounds: no faithful one is nearer."""
+        centre = self.reference
+        if self.slope.any():
+            # w |e| + k e^2 + s e is convex in each e: zero, or the stationary point on either side, clipped.
+            curved = np.where(self.curvature > 0, self.curvature, 1.0)
+            stationary = (
+                -np.sign(self.slope) * np.maximum(0.0, np.abs(self.slope) - self.weight) / (2 * curved)
+            )
+            centre = centre + np.where(self.curvature > 0, stationary, 0.0)
+        return self.objective(np.clip(centre, self.lower, self.upper))
+
+    @cached_property
+    def negligible(self) -> float:
+        """An objective below this is rounding."""
+        move = TUNING.negligible_move
+        return float(move**2 * (self.curvature.sum() + 1.0) + move * self.weight.sum())
+
+
+def build_core(
+    follower: ScaledFollower,
+    sign: float,
+    offset: float,
+    released: FloatArray,
+    bands: Bands,
+    bounds: PublicBounds,
+    norm: Norm,
+    prior: tuple[FloatArray, FloatArray] | None,
+) -> Core:
+    """Scale a problem, turn it into a minimisation, and complete the square of its distance.
+
+    With quantities in units of q the l2 distance is ``q^2`` times the scaled one, the l1 distance ``q``
+    times.
+    """
+    quantity, count = follower.quantity_unit, released.size
+    start = released / quantity
+    weight = np.full(count, 1.0 if norm == "l1" else 0.0)
+    curvature = np.full(count, 1.0 if norm == "l2" else 0.0)
+    slope, constant, reference = np.zeros(count), 0.0, start
+    if prior is not None:
+        mean = prior[0] / quantity
+        strength = prior[1] if norm == "l2" else prior[1] * quantity
+        if norm == "l2":
+            # (d - s)^2 + k (d - m)^2 = (1 + k) (d - r)^2 + constant,  r = (s + k m) / (1 + k)
+            curvature = 1.0 + strength
+            reference = (start + strength * mean) / curvature
+            constant = float((strength / curvature * (start - mean) ** 2).sum())
+        else:
+            curvature, slope = strength, 2.0 * strength * (start - mean)
+            constant = float((strength * (start - mean) ** 2).sum())
+    value_limits = (-INFINITY, INFINITY)
+    if bands.value is not None:
+        middle = sign * bands.value - offset
+        value_limits = (
+            (middle - bands.value_width) / follower.value_unit,
+            (middle + bands.value_width) / follower.value_unit,
+        )
+    price_limits = np.full(count, -INFINITY), np.full(count, INFINITY)
+    if bands.prices is not None and bands.price_width is not None:
+        centre = sign * bands.prices
+        price_limits = (
+            (centre - bands.price_width) / follower.price_unit,
+            (centre + bands.price_width) / follower.price_unit,
+        )
+    return Core(
+        follower=follower,
+        reference=reference,
+        curvature=curvature,
+        slope=slope,
+        weight=weight,
+        constant=constant,
+        lower=bounds.lower / quantity,
+        upper=bounds.upper / quantity,
+        value_lower=value_limits[0],
+        value_upper=value_limits[1],
+        price_lower=price_limits[0],
+        price_upper=price_limits[1],
+    )

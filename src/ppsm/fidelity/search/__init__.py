@@ -1,0 +1,10 @@
+"""Exact searches, best bound first.
+
+=================  ======================================================================================
+``best_first.py``  the frame: a heap of nodes, cutoff, incumbent, verdict
+``supports.py``    from a dual to an incumbent: its support is held tight
+``side_tree.py``   the plain tree over sides, for any distance and any band
+``two_trees.py``   for least squares with bounded prices: one tree splits sides, one prices
+``lower_side.py``  for the lower side of the value band when no price is asked for (PPSM_p)
+=================  ======================================================================================
+"""

@@ -1,0 +1,272 @@
+"""PPSM_p when the lower end of the value band binds: the reverse-convex side, without a price band.
+
+``V`` is convex, so ``V(d) <= upper`` is harmless, and where the convex optimum already has ``V >= lower``
+it is optimal. Otherwise ``V(d) >= lower`` is the union over all duals ``p`` of the half-spaces ``g(p) +
+y(p)'d >= lower``: any single dual gives a faithful point by one convex QP, and walking from a point to its
+own dual improves it.
+
+For the proof let prices be nonnegative. A better point ``d`` than the incumbent is near the reference, and a
+dual that lifts it to the band has ``g(p) + y'd >= lower``. The largest ``y'd`` over all nearer points is
+convex in ``y``; a line above it makes the condition linear, so that each price can be maximised and minimised
+by LPs, and narrower prices give a better line (:mod:`ppsm.fidelity.bounds.price_boxes`). A few rounds leave a
+narrow box of prices; the two trees over it do the rest. Where prices may be negative or have no finite range,
+the plain tree has to prove what it can.
+
+Prices may be taken to be nonnegative (:func:`is_monotone`) in networks in which serving less is always
+possible. Take a feasible answer of a network whose goods flow from supplies along arcs to withdrawals. Its
+flow splits into paths from a supply to a withdrawal, so a smaller withdrawal is served by taking some of
+those paths away. That leaves everything else feasible if less flow never hurts, and costs no more if no flow
+earns money. Then ``V`` never falls as an entry rises, and every point has an optimal dual with nonnegative
+prices.
+"""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
+from ppsm.fidelity.bounds.price_boxes import PriceBoxes
+from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
+from ppsm.fidelity.bounds.relaxation import Relaxation, RelaxedPoint
+from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
+from ppsm.fidelity.problem import SearchLimits
+from ppsm.fidelity.scaled import Core
+from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
+from ppsm.fidelity.search.side_tree import SideTree
+from ppsm.fidelity.search.supports import Offer, Trial
+from ppsm.fidelity.search.two_trees import Start, TwoTrees
+from ppsm.fidelity.tuning import TUNING
+from ppsm.program import LinearProgram
+from ppsm.status import Status
+
+
+def search_lower_side(
+    core: Core, lps: FollowerLps, limits: SearchLimits, matrices: PrimalDualMatrices, *, monotone: bool
+) -> SearchOutcome | None:
+    """Solve a least-squares problem with a value band only; None where the plain tree has to do it."""
+    started = time.perf_counter()
+    lps.set_band(core.price_lower, core.price_upper)
+    walker = Walker(core, lps)
+    convex = walker.relaxation.solve(NONE)
+    if convex is None:
+        return None
+    nearest = core.snapped(convex.parameter)
+    found = lps.value(core.rows_at(nearest))
+    if found is None or not found[1].size:
+        return None
+    if found[0] >= core.value_lower - TUNING.met * max(1.0, abs(core.value_lower)):
+        best = Incumbent(core.objective(nearest), nearest, found[1], NONE)
+        return SearchOutcome(Status.PROVEN_OPTIMAL, best, max(convex.bound, core.least), 1)
+    start = walker.walk(convex.parameter)
+    if start is None:
+        return None
+    prover = Prover(core, lps, limits, matrices, walker, start, started)
+    outcome = prover.by_prices() if monotone else prover.by_sides()
+    return replace(outcome, bound=max(outcome.bound, convex.bound))
+
+
+class Walker:
+    """Faithful points from half-spaces of single duals."""
+
+    def __init__(self, core: Core, lps: FollowerLps) -> None:
+        self.core, self.lps = core, lps
+        self.relaxation = Relaxation(core)
+        self.penalty = 0.0
+        # Planes ``(g, y)`` of duals met on the way: V is at least ``g + y'd`` everywhere.
+        self.planes: list[tuple[float, FloatArray]] = []
+
+    def walk(self, start: FloatArray) -> Incumbent | None:
+        """Go from a point to its dual's half-space until nothing improves; start higher up if need be."""
+        best: Incumbent | None = None
+        parameter = start
+        for _ in range(TUNING.walk_steps):
+            dual = self.lps.dual(self.core.rows_at(parameter))
+            if dual is None or not np.isfinite(dual.value):
+                break
+            point = self.nearest(dual, parameter)
+            if point is None and best is None:
+                raised = self._raised(parameter)
+                if raised is None or np.array_equal(raised, parameter):
+                    break
+                parameter = raised
+                continue
+            if point is None or (
+                best is not None and point.objective > best.objective * (1.0 - TUNING.walk_gain)
+            ):
+                break
+            best = Incumbent(point.objective, point.parameter, point.columns, NONE)
+            self.penalty = float(point.cut_multipliers[0])
+            parameter = point.parameter
+        return best
+
+    def nearest(self, dual: DualPoint, parameter: FloatArray) -> RelaxedPoint | None:
+        """The nearest point of a dual's half-space; the dual's value was taken at ``parameter``."""
+        constant = dual.value - float(dual.prices @ parameter)
+        if not self._can_be_reached(dual.prices, self.core.value_lower - constant):
+            return None
+        self.planes.append((constant, dual.prices))
+        row = sp.csr_array(dual.prices[None, :])
+        return self.relaxation.solve(NONE, row, np.array([self.core.value_lower - constant]))
+
+    def lift(self, trial: Trial, offer: Offer) -> float:
+        """Offer the nearest point of a dual's half-space: with no price band no support has to be tight."""
+        point = self.nearest(trial.dual, trial.parameter)
+        if point is not None:
+            offer(Incumbent(point.objective, point.parameter, point.columns, NONE))
+        return -INFINITY
+
+    def _can_be_reached(self, prices: FloatArray, worth: float) -> bool:
+        """Whether some parameter within bounds and value band is worth that much: an LP knows at once."""
+        cost = np.concatenate([np.zeros(self.core.follower.program.shape[1]), -prices])
+        most = -self.lps.free_parameter.least(self.core, NONE, cost)
+        return most >= worth - TUNING.met * max(1.0, abs(worth))
+
+    def _raised(self, parameter: FloatArray) -> FloatArray | None:
+        """A point farther up along the prices: the one of largest dual value within bounds and value band."""
+        dual = self.lps.dual(self.core.rows_at(parameter))
+        if dual is None:
+            return None
+        steep = replace(
+            self.core,
+            curvature=np.zeros_like(self.core.curvature),
+            slope=-dual.prices / max(TUNING.least_slope, float(np.abs(dual.prices).max())),
+            constant=0.0,
+            upper=np.minimum(self.core.upper, np.abs(parameter) + TUNING.raise_by),
+        )
+        point = Relaxation(steep).solve(NONE)
+        return None if point is None else point.parameter
+
+
+@dataclass
+class Prover:
+    """Proves that an incumbent is best, or finds a better one."""
+
+    core: Core
+    lps: FollowerLps
+    limits: SearchLimits
+    matrices: PrimalDualMatrices
+    walker: Walker
+    best: Incumbent
+    started: float
+    nodes: int = 0
+
+    def by_sides(self) -> SearchOutcome:
+        """The plain tree, for followers whose prices may be negative."""
+        return self._run(SideTree(self.core, self.lps, self._rest()))
+
+    def by_prices(self) -> SearchOutcome:
+        """Refute all prices that a better point could have: by LPs, by the two trees, or by halves."""
+        box = self._boxes().first()
+        if box is not None and not box.is_bounded:
+            return self.by_sides()
+        box = self._tightened(box)
+        if box is None:
+            return self._proven()
+        # A bound for everything, in case that time runs out.
+        outcome = self._within(box)
+        if outcome.status is Status.PROVEN_OPTIMAL:
+            return outcome
+        everything = self._tightened(box, every_entry=True)
+        left = [] if everything is None else [everything]
+        while left:
+            if time.perf_counter() > self.started + self.limits.seconds:
+                return replace(outcome, incumbent=self.best, nodes=self.nodes)
+            left += self._divided(left.pop())
+        return self._proven()
+
+    def _divided(self, box: PriceBox) -> list[PriceBox]:
+        """What remains of a box: nothing, or its narrowed halves."""
+        boxes = self._boxes()
+        loss = boxes.chord_losses(box)
+        if loss.sum() <= TUNING.small_loss * self.best.objective and self._within(box).status is (
+            Status.PROVEN_OPTIMAL
+        ):
+            return []
+        self.nodes += 1
+        entry = int(np.argmax(loss))
+        if not box.upper[entry] - box.lower[entry] > TUNING.least_width:
+            # Chords lose nothing any more: what is left open is up to complementarity.
+            self._run(self._two_trees(box, self._rest()))
+            return []
+        halves = box.split(entry, 0.5 * float(box.lower[entry] + box.upper[entry]))
+        return [one for one in map(self._tightened, halves) if one is not None]
+
+    def _boxes(self) -> PriceBoxes:
+        return PriceBoxes(self.core, self.matrices, self._target(), self.walker.penalty, self.walker.planes)
+
+    def _target(self) -> float:
+        """Points that are better by less than the gap are of no interest."""
+        return self.best.objective - TUNING.target_share * self.limits.gap * abs(self.best.objective)
+
+    def _tightened(self, box: PriceBox | None, *, every_entry: bool = False) -> PriceBox | None:
+        stop = self.started + self.limits.seconds
+        return None if box is None else self._boxes().tightened(box, stop, every_entry=every_entry)
+
+    def _within(self, box: PriceBox) -> SearchOutcome:
+        """The search within a box, for a few nodes."""
+        return self._run(self._two_trees(box, replace(self._rest(), nodes=TUNING.few_nodes)))
+
+    def _two_trees(self, box: PriceBox, limits: SearchLimits) -> TwoTrees:
+        """A search in which half-spaces of duals take the place of supports, from the incumbent's penalty."""
+        start = Start(TUNING.first_penalty * self.walker.penalty, self.core.held_at(self.best.parameter))
+        return TwoTrees(self.core, self.lps, limits, self.matrices, box, start=start, lift=self.walker.lift)
+
+    def _proven(self) -> SearchOutcome:
+        bound = self.best.objective - self.limits.gap * abs(self.best.objective)
+        return SearchOutcome(Status.PROVEN_OPTIMAL, self.best, bound, self.nodes)
+
+    def _run(self, search: SideTree | TwoTrees) -> SearchOutcome:
+        search.offer(self.best)
+        outcome = search.run()
+        self.nodes += outcome.nodes
+        self.best = outcome.incumbent or self.best
+        return replace(outcome, nodes=self.nodes)
+
+    def _rest(self) -> SearchLimits:
+        left = self.limits.seconds - (time.perf_counter() - self.started)
+        return replace(self.limits, seconds=max(TUNING.least_seconds, left))
+
+
+def is_monotone(program: LinearProgram, parameter_map: SparseMatrix, lower: FloatArray) -> bool:
+    """Whether the follower has that form; False only means that it could not be told from the arrays.
+
+    ``lower`` are the public lower bounds of the parameter: no balance may have a negative withdrawal.
+    """
+    if (parameter_map.data < 0).any():
+        return False
+    touched = np.diff(parameter_map.indptr) > 0
+    balances = _connected_balances(program, touched)
+    if (program.row_lower != program.row_upper)[balances].any():
+        return False
+    if ((program.row_lower + parameter_map @ np.maximum(lower, 0.0))[balances] < 0).any() or (
+        lower < 0
+    ).any():
+        return False
+    of_balances = program.matrix[np.flatnonzero(balances), :].tocsc()
+    flows = np.flatnonzero(np.diff(of_balances.indptr) > 0)
+    if (program.column_lower[flows] != 0).any() or (program.cost[flows] < 0).any():
+        return False
+    positive = np.asarray((of_balances > 0).sum(axis=0)).ravel()[flows]
+    negative = np.asarray((of_balances < 0).sum(axis=0)).ravel()[flows]
+    if (np.abs(of_balances.data) != 1).any() or (positive > 1).any() or (negative > 1).any():
+        return False
+    others = program.matrix[np.flatnonzero(~balances), :][:, flows].tocoo()
+    upper_only = np.isinf(program.row_lower[~balances])[others.row]
+    lower_only = np.isinf(program.row_upper[~balances])[others.row]
+    return bool(np.all((upper_only & (others.data > 0)) | (lower_only & (others.data < 0))))
+
+
+def _connected_balances(program: LinearProgram, touched: np.ndarray) -> np.ndarray:
+    """The equality rows that share a column with a parameter's row, directly or through other such rows."""
+    equality = program.row_lower == program.row_upper
+    pattern = abs(program.matrix)
+    found = touched.copy()
+    while True:
+        columns = np.asarray(pattern[np.flatnonzero(found), :].sum(axis=0)).ravel() > 0
+        reached = np.asarray(pattern[:, np.flatnonzero(columns)].sum(axis=1)).ravel() > 0
+        grown = found | (reached & equality)
+        if (grown == found).all():
+            return found
+        found = grown

@@ -1,0 +1,120 @@
+"""When no vector satisfies the bands: the smallest common factor that makes them satisfiable.
+
+One LP over everything but complementarity gives a lower bound. From there the factor is raised until the
+exact search finds a faithful point, and then bisected. Bands of different factors are nested, so a search
+that proves one factor infeasible refutes every smaller one, and the answer is exact to the tolerance.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
+from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
+from ppsm.fidelity.scaled import Core
+from ppsm.fidelity.search.best_first import SearchOutcome
+from ppsm.fidelity.tuning import TUNING
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import solve_lp
+from ppsm.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class Widening:
+    """The factor used, and the largest factor that is known to be too small."""
+
+    factor: float
+    bound: float
+    outcome: SearchOutcome | None
+
+
+def widening_floor(asked: Core, wider: Core, parts: PrimalDualMatrices) -> float:
+    """A factor below which no point exists: the least one that value and prices need on their own.
+
+    Limits are linear in the factor; ``asked`` and ``wider`` are the problem at factors 1 and 2. Here the
+    second block of columns is the parameter itself: its reference may be far away and plays no part.
+    """
+    program, width = asked.follower.program, parts.matrix.shape[1]
+    anything = np.full(parts.entries, INFINITY)
+    dual_lower, dual_upper = parts.dual_limits
+    linear = LinearProgram.of(
+        np.zeros(width),
+        parts.matrix[:-1, :],
+        row_lower=np.concatenate([program.row_lower, parts.dual_values]),
+        row_upper=np.concatenate([program.row_upper, parts.dual_values]),
+        column_lower=np.concatenate([program.column_lower, asked.lower, -anything, dual_lower]),
+        column_upper=np.concatenate([program.column_upper, asked.upper, anything, dual_upper]),
+    ).with_columns(np.ones(1), np.full(1, INFINITY), cost=np.ones(1))
+    prices = sp.eye_array(width, format="csr")[parts.answers + parts.entries : parts.duals, :]
+    value = parts.matrix[[-1], :]
+    for quantity, narrow, wide, sign in (
+        (prices, asked.price_lower, wider.price_lower, 1.0),
+        (prices, asked.price_upper, wider.price_upper, -1.0),
+        (value, np.array([asked.value_lower]), np.array([wider.value_lower]), 1.0),
+        (value, np.array([asked.value_upper]), np.array([wider.value_upper]), -1.0),
+    ):
+        linear = linear.with_rows(*_in_factor(quantity, narrow, wide, sign))
+    solution = solve_lp(linear)
+    return max(1.0, solution.objective) if solution.status.has_answer else 1.0
+
+
+def _in_factor(
+    quantity: SparseMatrix, narrow: FloatArray, wide: FloatArray, sign: float
+) -> tuple[SparseMatrix, FloatArray]:
+    """Rows ``sign (quantity - limit(factor)) >= 0``, the factor being the last column, where limits are.
+
+    A limit is ``narrow`` at factor 1 and ``wide`` at 2, hence ``2 narrow - wide`` at 0.
+    """
+    limited = np.flatnonzero(np.isfinite(narrow))
+    slope = wide[limited] - narrow[limited]
+    rows = sp.hstack([quantity[limited, :], -sp.csr_array(slope[:, None])], format="csr")
+    return sign * rows, sign * (narrow[limited] - slope)
+
+
+def least_widening(floor: float, attempt: Callable[[float], SearchOutcome | None]) -> Widening:
+    """Find the least factor at which ``attempt`` finds a point, from a lower bound ``floor >= 1``.
+
+    ``attempt`` searches for any faithful point with the bands widened by a factor; None means that time is
+    up. An attempt that a limit stopped refutes nothing: the factor found is then still feasible, but
+    ``bound`` stays low, and neither is worth many attempts.
+    """
+    low, refuted, step = floor, floor, max(10.0 * TUNING.widening, TUNING.first_step * floor)
+    high, found = floor * (1.0 + 0.1 * TUNING.widening), None
+    unproven: list[tuple[float, float, SearchOutcome]] = []
+    for _ in range(TUNING.widening_attempts):
+        outcome = attempt(high)
+        if outcome is None:
+            break
+        if outcome.incumbent is not None and outcome.status is Status.PROVEN_OPTIMAL:
+            found = outcome
+            break
+        if outcome.incumbent is not None:
+            unproven.append((low, high, outcome))
+            if len(unproven) > TUNING.leaps_beyond:
+                break
+        low = high
+        is_refuted = outcome.status is Status.INFEASIBLE
+        refuted = high if is_refuted else refuted
+        step *= TUNING.stride if is_refuted else TUNING.leap
+        high += step
+    if found is None and unproven:
+        low, high, found = unproven[0]
+    while found is not None and low > floor:
+        tolerance = TUNING.widening if low == refuted else TUNING.unproven_widening
+        if high - low <= tolerance * high:
+            break
+        middle = float(np.sqrt(low * high))
+        outcome = attempt(middle)
+        if outcome is None:
+            break
+        # Where nothing is refuted, narrower bands are no gain if the point in them may be far away and the
+        # one in the wider is near.
+        is_near = outcome.status is Status.PROVEN_OPTIMAL or found.status is not Status.PROVEN_OPTIMAL
+        if outcome.incumbent is not None and (is_near or low == refuted):
+            high, found = middle, outcome
+            continue
+        low = middle
+        refuted = max(refuted, middle) if outcome.status is Status.INFEASIBLE else refuted
+    return Widening(high, min(refuted, high), found)

@@ -1,0 +1,77 @@
+"""The plain tree: its branching rule, and every node against the truth."""
+
+import heapq
+
+import numpy as np
+import pytest
+
+from ppsm.fidelity import SearchLimits
+from ppsm.fidelity.follower_lps import FollowerLps
+from ppsm.fidelity.search.side_tree import SideNode, SideTree
+from ppsm.status import Status
+from tests.fidelity.markets import one_node_core
+from tests.fidelity.nodes import Problem, node_optimum
+from tests.fidelity.search.steps import Steps, poor_incumbent
+
+
+def test_nodes_come_by_bound_and_then_by_age() -> None:
+    heap = [SideNode(2.0, 0), SideNode(1.0, 2, tight=(7,)), SideNode(1.0, 1, zero=(3,))]
+    heapq.heapify(heap)
+    assert [heapq.heappop(heap).order for _ in range(3)] == [1, 2, 0]
+
+
+def test_what_is_tight_bars_the_other_side() -> None:
+    core = one_node_core(0.8, (0.693, 0.707), (1.0, 1.0))
+    tree = SideTree(core, FollowerLps(core.follower), SearchLimits())
+    # x1 <= 1 tight: x1 >= 0 is slack, its multiplier zero
+    assert tree.with_twin((), 3) == (1,)
+    assert tree.with_twin((1,), 3) == (1,)
+
+
+def test_the_branching_rule_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = one_node_core(0.8, (0.693, 0.707), (1.0, 1.0))
+    tree = SideTree(core, FollowerLps(core.follower), SearchLimits())
+    Steps(tree, monkeypatch).run(1)
+    # at d = 0.8 the value 0.693 takes x = (0.1783, 0.6217): at price 1 only x1 <= 1 has a multiplier
+    tight, zero = sorted(tree.heap, key=lambda node: node.order)
+    assert (tight.tight, tight.zero) == ((3,), (1,))
+    assert (zero.tight, zero.zero) == ((), (3,))
+    assert node_optimum(core, tight.tight, tight.zero) == pytest.approx(0.493**2, rel=1e-5)
+    assert node_optimum(core, zero.tight, zero.zero) == np.inf
+
+
+def test_dropped_nodes_cap_what_is_proven() -> None:
+    core = one_node_core(0.8, (0.693, 0.707), (1.0, 1.0))
+    tree = SideTree(core, FollowerLps(core.follower), SearchLimits(gap=0.1))
+    poor_incumbent(tree, 1.0)
+    assert tree.cutoff() == pytest.approx(0.9)
+    assert not tree.beaten(0.89)
+    assert tree.dropped == np.inf
+    assert tree.beaten(0.95)
+    tree.push(SideNode(0.92, 0))
+    assert tree.heap == []
+    outcome = tree._outcome(np.inf)
+    assert (outcome.bound, outcome.status) == (0.92, Status.PROVEN_OPTIMAL)
+    tree.unsettled = 0.5
+    outcome = tree._outcome(np.inf)
+    assert (outcome.bound, outcome.status) == (0.5, Status.INCUMBENT)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_children_cover_their_parent_and_bounds_are_valid(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(seed, columns=4)
+    tree = SideTree(problem.core, problem.lps, SearchLimits(gap=1e-6))
+    if seed % 2:
+        poor_incumbent(tree, 1.5 * min(node_optimum(problem.core), 10.0) + 0.1)
+    Steps(tree, monkeypatch).run(6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_side_is_tight_or_its_multiplier_is_zero(seed: int) -> None:
+    problem = Problem(seed, kind=0, columns=3)
+    core = problem.core
+    tree = SideTree(core, problem.lps, SearchLimits())
+    parent = node_optimum(core)
+    for side in problem.lps.inequalities.tolist():
+        children = (node_optimum(core, (side,), tree.with_twin((), side)), node_optimum(core, (), (side,)))
+        assert min(children) == pytest.approx(parent, rel=1e-5, abs=1e-7)
