@@ -14,8 +14,8 @@ from tests.markets.reference import Enumeration
 from tests.markets.single_level import best_by_single_level
 from tests.markets.small_games import small_game
 
-from ppsm.markets.certificate import certify
-from ppsm.markets.gauc import GasAwareCommitment
+from ppsm.markets.check.certificate import certify
+from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.status import Status
 
 TOLERANCE = 1e-6

@@ -11,7 +11,7 @@ from pathlib import Path
 from ppsm.cases import Case, load_case
 from ppsm.figures import case_map, save_figure, solution_map
 from ppsm.figures.stress import StressPoint, stress_figure
-from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 
 
 def solved_cells(

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.report import peak_memory_mib
 from ppsm.cases import Case, load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
-from ppsm.markets.certificate import certify
-from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+from ppsm.markets.check.certificate import certify
+from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 
 
 def line(solver: GasAwareCommitment, gas: float, solution: GaucSolution) -> str:

@@ -15,7 +15,7 @@ from ppsm.arrays import FloatArray
 from ppsm.cases import Case, load_case
 from ppsm.cases.calibration.dispatch import approximate_dispatch
 from ppsm.cases.entities import MWH_PER_MMBTU
-from ppsm.markets.gas import GasMarket, build_gas_market
+from ppsm.markets.model.gas import GasMarket, build_gas_market
 from ppsm.markets.weymouth import fitted_pressures, weymouth_error
 
 PAPER_FEASIBLE = {10.0: 71.49, 100.0: 18.13, 1000.0: 4.47}

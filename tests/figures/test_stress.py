@@ -11,7 +11,7 @@ from ppsm.cases import load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.errors import InputError
 from ppsm.figures.stress import StressPoint, stress_figure
-from ppsm.markets.gauc import GasAwareCommitment
+from ppsm.markets.gauc.solver import GasAwareCommitment
 
 
 @cache

@@ -7,7 +7,7 @@ import numpy as np
 
 from ppsm.cases import Case
 from ppsm.cases.entities import Bid, Bus, Fleet, LoadHour
-from ppsm.markets.commitment import Before
+from ppsm.markets.model.commitment import Before
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from benchmarks.clusters import SAME, difference, least_cost_usd, separate_units
 from tests.markets.published_commitment import Unit, one_bus_case
 
 from ppsm.cases import Case
-from ppsm.markets.commitment import Before, UnitCommitment
+from ppsm.markets.model.commitment import Before, UnitCommitment
 from ppsm.solvers.mip import SolveLimits
 
 
 def least(case: Case, past: dict[str, Before] | None) -> float:
     core = UnitCommitment(case, past)
-    cost = core.solve(core.at(0.0), (), SolveLimits()).objective_usd
+    cost = core.solve(core.at(0.0), SolveLimits()).objective_usd
     assert cost is not None
     return cost
 

@@ -12,10 +12,10 @@ from tests.markets.small_games import small_game
 from tests.markets.tiny import best_by_trying, tiny_case
 
 from ppsm.cases import load_case
-from ppsm.markets.affordable import affordable_answers
-from ppsm.markets.commitment import UnitCommitment
-from ppsm.markets.evaluate import Followers
-from ppsm.markets.listing import day_patterns, list_commitments
+from ppsm.markets.gauc.deliverable import affordable_answers
+from ppsm.markets.gauc.enumeration import day_patterns, list_commitments
+from ppsm.markets.model.commitment import UnitCommitment
+from ppsm.markets.model.followers import Followers
 from ppsm.solvers.mip import SolveLimits
 
 # Games with few commitments, so that the references take less than a second each.
@@ -61,7 +61,7 @@ def test_listing_bounds_never_exceed_the_true_cost() -> None:
     bounds = [bound for bound, _ in listing]
     assert bounds == sorted(bounds)
     core = UnitCommitment(case)
-    cheapest = core.solve(core.at(0.0), (), SolveLimits()).objective_usd
+    cheapest = core.solve(core.at(0.0), SolveLimits()).objective_usd
     assert cheapest is not None
     assert 0.5 * cheapest < bounds[0] <= cheapest * (1 + 1e-9)
 

@@ -8,10 +8,10 @@ from tests.markets.small_games import small_game
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
-from ppsm.markets.evaluate import GameAnswer
-from ppsm.markets.floor import PriceFloors
-from ppsm.markets.gauc import GasAwareCommitment, _Search
-from ppsm.markets.region import BurnRegion
+from ppsm.markets.gauc.floors import PriceFloors
+from ppsm.markets.gauc.region import BurnRegion
+from ppsm.markets.gauc.solver import GasAwareCommitment, Search
+from ppsm.markets.model.followers import GameAnswer
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import LpSolution
 from ppsm.solvers.mip import SolveLimits
@@ -19,7 +19,7 @@ from ppsm.solvers.mip import SolveLimits
 
 def optimum(solver: GasAwareCommitment, demand: np.ndarray[tuple[int], np.dtype[np.float64]]) -> GameAnswer:
     """The best answer of a small game, proven by trying everything."""
-    search = _Search(solver, 0.0, demand, 1e-7, 60.0, None)
+    search = Search(solver, 0.0, demand, 1e-7, 60.0, None)
     search.run(proof=True)
     assert search.best is not None
     return search.best
@@ -47,7 +47,7 @@ def test_no_answer_lies_below_what_floors_exclude(seed: int) -> None:
                 continue  # nothing is there to be excluded
             assert not proof.nothing
             program = commitment.at(0.0, levels.least_at(proof.levels))
-            outcome = commitment.solve(program, tuple(proof.levels.tolist()), SolveLimits(gap=1e-9))
+            outcome = commitment.solve(program, SolveLimits(gap=1e-9))
             assert outcome.objective_usd is not None
             assert outcome.objective_usd <= cost * (1 + 1e-7)
     assert raised > 0
@@ -86,7 +86,7 @@ def test_programs_without_a_verdict_prove_nothing_and_end(what: str, monkeypatch
     if what == "extent":
         monkeypatch.setattr(BurnRegion, "_ask", without_extent)
     else:
-        monkeypatch.setattr("ppsm.markets.policy.solve_lp_inside", without_guide)
+        monkeypatch.setattr("ppsm.markets.gauc.recourse.solve_lp_inside", without_guide)
     proof = PriceFloors(solver.followers).levels(0.0, demand, 0.9999 * best.power.cost_usd, best, unlimited)
     assert not proof.levels.any()
     assert asked

@@ -15,7 +15,7 @@ from ppsm.cases.calibration.dispatch import approximate_dispatch
 from ppsm.cases.calibration.withdrawals import withdrawals_mwh
 from ppsm.cases.entities import MWH_PER_MMBTU, Compressor, Junction, Regulator
 from ppsm.errors import InputError
-from ppsm.markets.gas import GasMarket, build_gas_market, tangent_points
+from ppsm.markets.model.gas import GasMarket, build_gas_market, tangent_points
 from ppsm.markets.weymouth import fitted_pressures, weymouth_error
 
 TWO_NODE = load_case("two_node")

@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 
 from ppsm.cases import load_case
 from ppsm.cli import app
-from ppsm.markets.certificate import certify
-from ppsm.markets.commitment import UnitCommitment
-from ppsm.markets.explain import explain_game, explain_gas
-from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
-from ppsm.markets.memory import CommitmentMemory
-from ppsm.markets.region import knapsack
-from ppsm.markets.validity import BidLevels
+from ppsm.markets.check.certificate import certify
+from ppsm.markets.check.shortages import explain_game, explain_gas
+from ppsm.markets.gauc.memory import CommitmentMemory
+from ppsm.markets.gauc.region import knapsack
+from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+from ppsm.markets.model.commitment import UnitCommitment
+from ppsm.markets.model.validity import BidLevels
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
 
@@ -163,7 +163,7 @@ def test_a_cluster_costs_what_its_units_cost_without_ramps_and_times() -> None:
     costs = []
     for variant in (case, split):
         unit = UnitCommitment(variant)
-        costs.append(unit.solve(unit.at(0.8), (), SolveLimits()).objective_usd)
+        costs.append(unit.solve(unit.at(0.8), SolveLimits()).objective_usd)
     assert costs[0] == pytest.approx(costs[1])
 
 

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from ppsm.cases import load_case
 from ppsm.cli import app
-from ppsm.markets.certificate import certify
-from ppsm.markets.commitment import UnitCommitment
-from ppsm.markets.gauc import GasAwareCommitment
+from ppsm.markets.check.certificate import certify
+from ppsm.markets.gauc.solver import GasAwareCommitment
+from ppsm.markets.model.commitment import UnitCommitment
 from ppsm.solvers import highs
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
@@ -53,7 +53,7 @@ def test_an_interrupted_unit_commitment_stops_the_search(monkeypatch: pytest.Mon
     monkeypatch.setattr(highs, "_run_interruptibly", lambda solver: bool(solver.run()) or True)
     core = UnitCommitment(load_case("two_node"))
     with pytest.raises(KeyboardInterrupt):
-        core.solve(core.at(0.0), (), SolveLimits())
+        core.solve(core.at(0.0), SolveLimits())
     answer = GasAwareCommitment(load_case("two_node")).solve(0.0, np.array([800.0]))
     assert answer.status is Status.NO_INCUMBENT
 

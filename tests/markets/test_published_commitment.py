@@ -18,14 +18,14 @@ from tests.markets.published_commitment import (
 
 from ppsm.cases import Case
 from ppsm.errors import InputError
-from ppsm.markets.commitment import Before, CommitmentOutcome, UnitCommitment
+from ppsm.markets.model.commitment import Before, CommitmentOutcome, UnitCommitment
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
 
 
 def solved(case: Case, past: dict[str, Before] | None, gap: float = 1e-9) -> CommitmentOutcome:
     core = UnitCommitment(case, past)
-    outcome = core.solve(core.at(0.0), (), SolveLimits(gap=gap, seconds=100))
+    outcome = core.solve(core.at(0.0), SolveLimits(gap=gap, seconds=100))
     assert outcome.status is Status.PROVEN_OPTIMAL
     assert outcome.on is not None
     assert outcome.objective_usd is not None

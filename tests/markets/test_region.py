@@ -5,9 +5,8 @@ import pytest
 from tests.markets.small_games import small_game
 
 from ppsm.arrays import FloatArray
-from ppsm.markets.extents import Extents
-from ppsm.markets.gauc import GasAwareCommitment
-from ppsm.markets.region import BurnRegion
+from ppsm.markets.gauc.region import BurnRegion, Extents
+from ppsm.markets.gauc.solver import GasAwareCommitment
 
 # Corners of a region in the plane whose extents everybody can check.
 CORNERS = np.array([[1.0, 0.0], [4.0, 0.0], [4.0, 2.0], [2.0, 3.0]])

@@ -8,10 +8,10 @@ from tests.markets.small_games import small_game
 
 from ppsm.arrays import FloatArray
 from ppsm.cases import load_case
-from ppsm.markets.clearing import GasClearing
-from ppsm.markets.electricity import ElectricityMarket
-from ppsm.markets.evaluate import Followers
-from ppsm.markets.gas import build_gas_market
+from ppsm.markets.model.clearing import GasClearing
+from ppsm.markets.model.electricity import ElectricityMarket
+from ppsm.markets.model.followers import Followers
+from ppsm.markets.model.gas import build_gas_market
 from ppsm.solvers.mip import SolveLimits
 
 
@@ -21,7 +21,7 @@ def test_the_burn_of_a_commitment_does_not_depend_on_what_was_dispatched_before(
     case = replace(drawn, bids=tuple(replace(bid, price_usd_per_mwh=30.0) for bid in drawn.bids))
     followers = Followers(case)
     least = followers.levels.least_at(np.zeros(followers.levels.count, dtype=np.int64))
-    on = followers.commitment.solve(followers.commitment.at(0.0), (), SolveLimits(gap=1e-6)).on
+    on = followers.commitment.solve(followers.commitment.at(0.0), SolveLimits(gap=1e-6)).on
     assert on is not None
     first = ElectricityMarket(case).clear(0.0, on, least)
     assert first is not None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import inf
 
-from ppsm.cases.tables import key, number, text, whole
+from ppsm.cases.csv_tables import key, number, text, whole
 
 FUELS = ("gas", "coal", "oil", "nuclear", "hydro", "refuse", "wind", "solar", "other")
 DIRECTIONS = ("forward", "reverse")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ppsm.cases.matlab import MatlabFile, parse_matlab, read_matlab
-from ppsm.cases.records import Record, records, unique_by
+from ppsm.cases.matlab_rows import Record, records, unique_by
 
 _JUNCTION = [
     "id",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ppsm.cases.matlab import Cell, MatlabFile, parse_matlab, read_matlab
-from ppsm.cases.records import Record, records, unique_by
+from ppsm.cases.matlab_rows import Record, records, unique_by
 
 _BUS = ["bus_i", "type", "Pd", "Qd", "Gs", "Bs", "area", "Vm", "Va", "baseKV", "zone", "Vmax", "Vmin"]
 _GEN = [

@@ -29,7 +29,7 @@ from ppsm.cases.entities import (
     Regulator,
     SupplyBid,
 )
-from ppsm.cases.tables import read_table, write_table
+from ppsm.cases.csv_tables import read_table, write_table
 from ppsm.errors import FileFormatError, InputError
 
 SCHEMA_VERSION = 1

@@ -19,8 +19,8 @@ from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, interruptible
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
-    from ppsm.markets.certificate import Certificate
-    from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+    from ppsm.markets.check.certificate import Certificate
+    from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 
 _GAS_PRICE = "$/MMBtu"
 _UNITS = {
@@ -57,8 +57,8 @@ def gauc(
     from ppsm.figures.maps import solution_map
     from ppsm.figures.style import check_picture_path, save_figure
     from ppsm.interrupts import watched
-    from ppsm.markets.certificate import certify
-    from ppsm.markets.gauc import GasAwareCommitment
+    from ppsm.markets.check.certificate import certify
+    from ppsm.markets.gauc.solver import GasAwareCommitment
 
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
@@ -144,7 +144,7 @@ def as_record(
         "units": _UNITS,
     }
     if not solution.status.has_answer:
-        from ppsm.markets.explain import explain_game
+        from ppsm.markets.check.shortages import explain_game
 
         remembered = solver.memory.get(solution.power_stress, (0,) * len(case.links))
         on = None if remembered is None else remembered.on

@@ -32,8 +32,8 @@ from ppsm.figures.style import (
     VERMILION,
     new_figure,
 )
-from ppsm.markets.gas import GasMarket, build_gas_market
-from ppsm.markets.gauc import GaucSolution
+from ppsm.markets.model.gas import GasMarket, build_gas_market
+from ppsm.markets.gauc.solver import GaucSolution
 
 _PRICE_LABEL = "gas price, \\$/MMBtu"
 # A colour scale spans at least this much, in $/MMBtu and bar: it must not magnify rounding.

@@ -7,7 +7,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.cases.entities import Compressor, Pipe, Regulator, upstream_downstream
 from ppsm.cases.schema import Case
-from ppsm.markets.gas import GasMarket
+from ppsm.markets.model.gas import GasMarket
 from ppsm.markets.weymouth import fitted_pressures
 
 # A line this close to its rating is drawn as full.

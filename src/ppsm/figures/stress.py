@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.errors import InputError
 from ppsm.figures.style import BLUE, GREEN, LIGHT_GREY, ORANGE, PURPLE, SKY, VERMILION, new_figure
-from ppsm.markets.gauc import GaucSolution
-from ppsm.markets.validity import BidLevels
+from ppsm.markets.gauc.solver import GaucSolution
+from ppsm.markets.model.validity import BidLevels
 
 _LINES = (SKY, GREEN, ORANGE, PURPLE, BLUE, VERMILION)
 _MARKERS = "osD^vP"

@@ -16,7 +16,7 @@ from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.cases.entities import Compressor, Regulator, upstream_downstream
 from ppsm.cases.schema import Case
 from ppsm.errors import SolverError
-from ppsm.markets.gas import GasMarket, largest_flow_mwh
+from ppsm.markets.model.gas import GasMarket, largest_flow_mwh
 
 # Missing pressure is worse than throttling: a valve can throttle, nothing makes pressure.
 _MISSING_WEIGHT = 1000.0

@@ -1,9 +1,9 @@
 """Exact search for small cases: commitments in order of cost until none can be better.
 
-Very small cases list all their commitments (:mod:`ppsm.markets.listing`). Otherwise UC without prices gives
-the cheapest commitment; the best valid choice of levels for it is found by a best-first search over level
-vectors (raising a level never lowers EM's cost); then that commitment is cut off and UC is solved again. UC's
-bound only rises, so the search ends with a proof when it meets the best valid answer.
+Very small cases list all their commitments with a lower bound each (:func:`list_commitments`). Otherwise UC
+without prices gives the cheapest commitment; the best valid choice of levels for it is found by a best-first
+search over level vectors (raising a level never lowers EM's cost); then that commitment is cut off and UC is
+solved again. UC's bound only rises, so the search ends with a proof when it meets the best valid answer.
 
 A cut excludes one commitment. Counts of units are written in unary (``on = sum of b_i``, ``b_i >= b_(i+1)``),
 and at least one ``b_i`` must differ. Where EM has several optimal dispatches, the one HiGHS returns counts.
@@ -13,28 +13,30 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import FloatArray, IntArray, SparseMatrix
-from ppsm.markets.affordable import affordable_answers
-from ppsm.markets.evaluate import Followers, GameAnswer, PowerAnswer
-from ppsm.markets.listing import list_commitments
+from ppsm.arrays import BoolArray, FloatArray, IntArray
+from ppsm.cases.entities import Fleet
+from ppsm.markets.gauc.deliverable import affordable_answers
+from ppsm.markets.model.commitment import UnitCommitment
+from ppsm.markets.model.followers import Followers, GameAnswer, PowerAnswer
+from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
 from ppsm.status import Status, relative_gap
 
-# With more unary columns than this a cut excludes too little to be worth a solve.
-LARGEST_UNARY = 800
+Counts = tuple[int, ...]
 
 
-def unary_size(followers: Followers) -> int:
-    """How many unary columns a case needs."""
-    return int(followers.commitment.program.column_upper[followers.commitment.on_columns].sum())
+def can_enumerate(followers: Followers) -> bool:
+    """Whether a case is small enough: with many unary columns a cut excludes too little."""
+    commitment = followers.commitment
+    unary_columns = int(commitment.program.column_upper[commitment.on_columns].sum())
+    return unary_columns <= TUNING.largest_unary
 
 
 def best_levels(
@@ -99,7 +101,7 @@ def enumerate_commitments(
     bound, count = -math.inf, 0
     while seconds_left() > 0:
         value = math.inf if best is None else best.power.cost_usd
-        status, found, on = master.solve(min(gap, 1e-6), seconds_left())
+        status, found, on = master.solve(min(gap, TUNING.enumeration_gap), seconds_left())
         if status is Status.INFEASIBLE:
             return Enumerated(best, value, count, True)
         if on is None or found is None:
@@ -139,7 +141,7 @@ def _go_through(
 class _Master:
     """UC with unary counts and the commitments already looked at cut off."""
 
-    def __init__(self, program: LinearProgram, on_columns: IntArray, is_integer: np.ndarray) -> None:
+    def __init__(self, program: LinearProgram, on_columns: IntArray, is_integer: BoolArray) -> None:
         self._on = on_columns
         counts = program.column_upper[on_columns.ravel()].astype(int)
         self._first = np.concatenate([[0], np.cumsum(counts)])
@@ -156,18 +158,11 @@ class _Master:
         signs = np.concatenate([np.ones(inner.size), -np.ones(inner.size)])
         places = (np.tile(np.arange(inner.size), 2), np.concatenate([inner, inner + 1]))
         order = sp.csr_array((signs, places), shape=(inner.size, total))
-        zeros = np.zeros(rows)
-        blocks: Any = [[program.matrix, None], [minus_on, ones], [None, order]]
-        return replace(
-            program,
-            cost=np.concatenate([program.cost, np.zeros(total)]),
-            matrix=sp.csr_array(sp.block_array(blocks)),
-            row_lower=np.concatenate([program.row_lower, zeros, np.zeros(inner.size)]),
-            row_upper=np.concatenate([program.row_upper, zeros, np.ones(inner.size)]),
-            column_lower=np.concatenate([program.column_lower, np.zeros(total)]),
-            column_upper=np.concatenate([program.column_upper, np.ones(total)]),
-            row_names=tuple(f"r{i}" for i in range(program.shape[0] + rows + inner.size)),
-            column_names=tuple(f"c{i}" for i in range(self._width + total)),
+        in_order = sp.hstack([sp.csr_array((inner.size, self._width)), order], format="csr")
+        return (
+            program.with_columns(np.zeros(total), np.ones(total))
+            .with_rows(sp.hstack([minus_on, ones], format="csr"), np.zeros(rows), np.zeros(rows))
+            .with_rows(in_order, np.zeros(inner.size), np.ones(inner.size))
         )
 
     def solve(self, gap: float, seconds: float) -> tuple[Status, float | None, IntArray | None]:
@@ -188,12 +183,78 @@ class _Master:
         for start, count in zip(self._first, on.ravel(), strict=False):
             ones[start : start + count] = True
         row = np.concatenate([np.zeros(self._width), np.where(ones, -1.0, 1.0)])
-        program = self._program
-        matrix: SparseMatrix = sp.csr_array(sp.vstack([program.matrix, sp.csr_array(row[None, :])]))
-        self._program = replace(
-            program,
-            matrix=matrix,
-            row_lower=np.append(program.row_lower, 1.0 - ones.sum()),
-            row_upper=np.append(program.row_upper, np.inf),
-            row_names=(*program.row_names, f"r{program.shape[0]}"),
-        )
+        self._program = self._program.with_rows(sp.csr_array(row[None, :]), np.array([1.0 - ones.sum()]))
+
+
+def day_patterns(fleet: Fleet, hours: int) -> list[Counts]:
+    """Units on by hour that must-run and minimum times allow around the cyclic day."""
+    least = fleet.unit_count if fleet.must_run else 0
+    every = itertools.product(range(least, fleet.unit_count + 1), repeat=hours)
+    return [counts for counts in every if _keeps_minimum_times(fleet, np.array(counts))]
+
+
+def _keeps_minimum_times(fleet: Fleet, counts: IntArray) -> bool:
+    change = counts - np.roll(counts, 1)
+    for events, length, room in (
+        (np.maximum(change, 0), fleet.min_up_h, counts),
+        (np.maximum(-change, 0), fleet.min_down_h, fleet.unit_count - counts),
+    ):
+        recent = sum((np.roll(events, k) for k in range(min(length, counts.size))), np.zeros_like(counts))
+        if (recent > room).any():
+            return False
+    return True
+
+
+def list_commitments(commitment: UnitCommitment, power_stress: float) -> list[tuple[float, IntArray]] | None:
+    """Lower bound in $ and units on (fleets x hours) of every commitment, in order; None if too many.
+
+    The bound of a commitment is its no-load and start-up cost and, hour by hour, a merit order of its running
+    units that knows neither network nor ramps nor least outputs. Commitments break no rule of UC that can be
+    read from the counts alone: minimum times, must-run, capacity for load and reserve, least outputs below
+    load.
+    """
+    case = commitment.system.case
+    hours = len(case.load_shape)
+    if math.prod((fleet.unit_count + 1) ** hours for fleet in case.fleets) > TUNING.largest_listing:
+        return None
+    energy = _HourlyCost(commitment, power_stress)
+    found = []
+    for rows in itertools.product(*(day_patterns(fleet, hours) for fleet in case.fleets)):
+        dispatch = sum(energy.of(hour, now) for hour, now in enumerate(zip(*rows, strict=True)))
+        if math.isfinite(dispatch):
+            on = np.array(rows, dtype=np.int64)
+            found.append((commitment.commitment_cost_usd(on) + dispatch, on))
+    return sorted(found, key=lambda each: each[0])
+
+
+class _HourlyCost:
+    """Merit-order cost of the units that run in an hour, remembered; inf where they cannot serve the load."""
+
+    def __init__(self, commitment: UnitCommitment, power_stress: float) -> None:
+        system = commitment.system
+        self._load = system.load_mw(power_stress).sum("bus").values
+        self._reserve = system.case.reserve_fraction * system.case.load_mw(power_stress).sum(axis=1)
+        self._size, self._least = system.unit_mw.values, system.least_mw.values
+        blocks, prices = (x.values for x in (system.block_mw, system.block_usd_per_mwh))
+        self._owner, block = np.nonzero(np.isfinite(blocks))
+        self._block_mw: FloatArray = blocks[self._owner, block]
+        self._price: FloatArray = prices[self._owner, block]
+        self._order = np.argsort(self._price)
+        self._known: dict[tuple[int, Counts], float] = {}
+
+    def of(self, hour: int, counts: Counts) -> float:
+        """Cost in $ of serving an hour's load with so many units of each fleet."""
+        key = (hour, counts)
+        if key not in self._known:
+            self._known[key] = self._merit_order(hour, np.array(counts))
+        return self._known[key]
+
+    def _merit_order(self, hour: int, counts: IntArray) -> float:
+        load = float(self._load[hour])
+        capacity, least = float(self._size @ counts), float(self._least @ counts)
+        slack = TUNING.load_rounding * max(1.0, abs(load))
+        if capacity < load + self._reserve[hour] - slack or least > load + slack:
+            return math.inf
+        offered = (self._block_mw * counts[self._owner])[self._order]
+        taken = np.diff(np.minimum(np.concatenate([[0.0], np.cumsum(offered)]), load))
+        return float(taken @ self._price[self._order])

@@ -4,9 +4,9 @@ Fleets are clusters of identical units: ``on`` counts the units that run, so a s
 one. The day is cyclic: hour 0 follows the last hour, which leaves no free start at its edges. Studies of a
 single day, as in most published instances, say instead what was before hour 0 (:class:`Before`).
 
-Gas prices enter through **levels** only (see :mod:`ppsm.markets.validity`): a plant at level k must give at
-least its first k blocks from every running unit. :class:`UnitCommitment` therefore takes the matrices once
-and changes coefficients of ``least_output`` for a level.
+Gas prices enter through **levels** only (see :mod:`ppsm.markets.model.validity`): a plant at level k must
+give at least its first k blocks from every running unit. :class:`UnitCommitment` therefore takes the matrices
+once and changes coefficients of ``least_output`` for a level.
 """
 
 from collections.abc import Mapping
@@ -19,20 +19,16 @@ import numpy as np
 import scipy.sparse as sp
 import xarray as xr
 
-from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
+from ppsm.arrays import FloatArray, IntArray, SparseMatrix
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError, SolverError
 from ppsm.game.linopy_reader import read_linopy
-from ppsm.markets.power import PowerSystem, add_dispatch, add_network
+from ppsm.markets.model.power import PowerSystem, add_dispatch, add_network
+from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import Basis, LpSolution, PersistentLp, solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
 from ppsm.status import Status, relative_gap
-
-# Integers of a relaxation within this of a whole number are whole.
-_WHOLE = 1e-6
-# For LPs of this size with figures of very different sizes.
-RELAXATION_FEASIBILITY = 1e-7
 
 
 @dataclass(frozen=True)
@@ -197,7 +193,6 @@ class CommitmentOutcome:
     """
 
     status: Status
-    levels: tuple[int, ...]
     objective_usd: float | None = None
     bound_usd: float | None = None
     on: IntArray | None = None
@@ -277,25 +272,20 @@ class UnitCommitment:
         matrix: SparseMatrix = sp.csr_array(program.matrix + change)
         return replace(program, matrix=matrix, column_upper=upper)
 
-    def solve(
-        self,
-        program: LinearProgram | None,
-        levels: tuple[int, ...],
-        limits: SolveLimits,
-        integer: BoolArray | None = None,
-    ) -> CommitmentOutcome:
-        """Solve UC as a MILP; ``levels`` label the outcome, ``integer`` is for programs with more columns."""
+    def solve(self, program: LinearProgram | None, limits: SolveLimits) -> CommitmentOutcome:
+        """Solve UC as a MILP; columns that a program has beyond those of UC are continuous."""
         if program is None:
-            return CommitmentOutcome(Status.INFEASIBLE, levels)
-        whole = self.is_integer if integer is None else integer
+            return CommitmentOutcome(Status.INFEASIBLE)
+        whole = np.zeros(program.shape[1], dtype=bool)
+        whole[: self.is_integer.size] = self.is_integer
         result = solve_mip_with_highs(MixedIntegerProgram(program, whole), limits)
         if result.interrupted:  # HiGHS stopped in good order; whoever searches must stop too
             raise KeyboardInterrupt
         if result.columns is None:
-            return CommitmentOutcome(result.status, levels, bound_usd=result.bound, seconds=result.seconds)
+            return CommitmentOutcome(result.status, bound_usd=result.bound, seconds=result.seconds)
         on = np.rint(result.columns[self.on_columns]).astype(np.int64)
         return CommitmentOutcome(
-            result.status, levels, result.objective, result.bound, on, result.columns, result.seconds
+            result.status, result.objective, result.bound, on, result.columns, result.seconds
         )
 
     def basis_of_relaxation(self, power_stress: float) -> Basis:
@@ -304,13 +294,13 @@ class UnitCommitment:
         From nothing, so that what starts here does not depend on what was solved before.
         """
         if power_stress not in self._bases:
-            relaxation = PersistentLp(self._loaded(power_stress), feasibility=RELAXATION_FEASIBILITY)
+            relaxation = PersistentLp(self._loaded(power_stress), feasibility=TUNING.commitment_feasibility)
             relaxation.solve()
             self._bases[power_stress] = relaxation.basis()
         return self._bases[power_stress]
 
     def solve_near_relaxation(
-        self, power_stress: float, program: LinearProgram | None, levels: tuple[int, ...], limits: SolveLimits
+        self, power_stress: float, program: LinearProgram | None, limits: SolveLimits
     ) -> CommitmentOutcome:
         """Solve UC with every integer next to the relaxation's; the whole of it where that misses the gap.
 
@@ -318,21 +308,21 @@ class UnitCommitment:
         """
         relaxed = None if program is None else self._relaxed(power_stress, program)
         if program is None or relaxed is None or relaxed.status is not Status.PROVEN_OPTIMAL:
-            return self.solve(program, levels, limits)
+            return self.solve(program, limits)
         lower, upper = program.column_lower.copy(), program.column_upper.copy()
         whole = np.flatnonzero(self.is_integer)
-        lower[whole] = np.maximum(lower[whole], np.floor(relaxed.columns[whole] + _WHOLE))
-        upper[whole] = np.minimum(upper[whole], np.ceil(relaxed.columns[whole] - _WHOLE))
+        lower[whole] = np.maximum(lower[whole], np.floor(relaxed.columns[whole] + TUNING.whole))
+        upper[whole] = np.minimum(upper[whole], np.ceil(relaxed.columns[whole] - TUNING.whole))
         near = replace(program, column_lower=lower, column_upper=upper)
         with suppress(SolverError):
-            found = self.solve(near, levels, limits)
+            found = self.solve(near, limits)
             cost = found.objective_usd
             if cost is not None and relative_gap(cost, relaxed.objective) <= limits.gap:
                 return replace(found, bound_usd=relaxed.objective)
-        return self.solve(program, levels, limits)
+        return self.solve(program, limits)
 
     def _relaxed(self, power_stress: float, program: LinearProgram) -> LpSolution | None:
-        relaxation = PersistentLp(program, feasibility=RELAXATION_FEASIBILITY)
+        relaxation = PersistentLp(program, feasibility=TUNING.commitment_feasibility)
         try:
             relaxation.start_from(self.basis_of_relaxation(power_stress))
             return relaxation.solve()
@@ -344,6 +334,6 @@ class UnitCommitment:
         system = self.system
         before = np.roll(on, 1, axis=1)
         if self._past is not None:
-            before[:, 0] = [entry.on for entry in _before(system, self._past)]
+            before[:, 0] = [each.on for each in _before(system, self._past)]
         started = np.maximum(on - before, 0)
         return float((system.no_load_usd.values @ on + system.start_usd.values @ started).sum())

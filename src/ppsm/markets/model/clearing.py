@@ -12,13 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
-from ppsm.markets.gas import GasMarket
+from ppsm.markets.model.gas import GasMarket
+from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
-
-# Relative improvement of the optimum that counts as one.
-_IMPROVEMENT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,9 @@ class GasClearing:
         if day is None or caps_usd_per_mwh is None:
             return day
         capped = self._solve(withdrawal_mwh, self._caps_by_place(caps_usd_per_mwh))
-        if capped is None or capped.cost_usd < day.cost_usd - _IMPROVEMENT * max(1.0, abs(day.cost_usd)):
+        if capped is None or capped.cost_usd < day.cost_usd - TUNING.virtual_improvement * max(
+            1.0, abs(day.cost_usd)
+        ):
             return day
         return replace(capped, cost_usd=day.cost_usd, columns=day.columns)
 
@@ -78,17 +78,7 @@ class GasClearing:
 
 
 def _with_virtual_supplies(market: GasMarket, places: IntArray) -> LinearProgram:
-    program = market.program
     count = places.size
-    entries = (np.ones(count), (market.balance_rows[places], np.arange(count)))
-    extra = sp.csr_array(entries, shape=(program.shape[0], count))
-    return LinearProgram.from_arrays(
-        cost=np.concatenate([program.cost, np.zeros(count)]),
-        matrix=sp.hstack([program.matrix, extra], format="csr"),
-        row_lower=program.row_lower,
-        row_upper=program.row_upper,
-        column_lower=np.concatenate([program.column_lower, np.zeros(count)]),
-        column_upper=np.concatenate([program.column_upper, np.zeros(count)]),
-        row_names=program.row_names,
-        column_names=(*program.column_names, *(f"virtual[{place}]" for place in places)),
-    )
+    entering = (np.ones(count), (market.balance_rows[places], np.arange(count)))
+    supply = sp.csr_array(entering, shape=(market.program.shape[0], count))
+    return market.program.with_columns(np.zeros(count), np.zeros(count), matrix=supply)

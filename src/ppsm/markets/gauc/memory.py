@@ -1,6 +1,6 @@
 """Remembered commitments: unit commitment depends on the power side alone, so one solve serves many demands.
 
-An entry is keyed by case, power stress and levels. It holds the units on, the cost and the proven bound; the
+A commitment is kept by case, power stress and levels: the units on, the cost and the proven bound. The
 dispatch is re-solved from the commitment when it is used, so that nothing in a file is taken on trust except
 the bound. Files are plain NumPy archives that are read without pickle; a damaged one is ignored.
 """
@@ -53,13 +53,13 @@ class CommitmentMemory:
         self._shape = (len(case.fleets), len(case.load_shape))
         self._most = np.array([[fleet.unit_count] for fleet in case.fleets])
         self._links = len(case.links)
-        self._entries: dict[tuple[float, tuple[int, ...]], RememberedCommitment] = {}
+        self._known: dict[tuple[float, tuple[int, ...]], RememberedCommitment] = {}
         self._directory = None if directory is None else directory / case_fingerprint(case)
         self._seen: set[str] = set()
         self.refresh()
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._known)
 
     def refresh(self) -> None:
         """Read what other processes have put into the directory since."""
@@ -69,38 +69,38 @@ class CommitmentMemory:
             if file.name in self._seen:
                 continue
             self._seen.add(file.name)
-            entry = self._read(file)
-            if entry is not None:
-                self._entries.setdefault((entry.power_stress, entry.levels), entry)
+            known = self._read(file)
+            if known is not None:
+                self._known.setdefault((known.power_stress, known.levels), known)
 
     def at(self, power_stress: float) -> list[RememberedCommitment]:
-        """All entries of a power stress, cheapest first."""
-        mine = [entry for entry in self._entries.values() if entry.power_stress == power_stress]
-        return sorted(mine, key=lambda entry: entry.objective_usd)
+        """All of a power stress, cheapest first."""
+        mine = [known for known in self._known.values() if known.power_stress == power_stress]
+        return sorted(mine, key=lambda known: known.objective_usd)
 
     def get(self, power_stress: float, levels: tuple[int, ...]) -> RememberedCommitment | None:
-        """The entry of a power stress and levels, if there is one."""
-        return self._entries.get((power_stress, levels))
+        """That of a power stress and levels, if there is one."""
+        return self._known.get((power_stress, levels))
 
-    def put(self, entry: RememberedCommitment) -> None:
-        """Keep an entry, also on disk if there is a directory, in place of an earlier one."""
-        self._entries[entry.power_stress, entry.levels] = entry
+    def put(self, known: RememberedCommitment) -> None:
+        """Keep a commitment, also on disk if there is a directory, in place of an earlier one."""
+        self._known[known.power_stress, known.levels] = known
         if self._directory is not None:
             # What cannot be kept for others is solved again by them, no more.
             with suppress(OSError):
-                self._write(self._directory, entry)
+                self._write(self._directory, known)
 
-    def _write(self, directory: Path, entry: RememberedCommitment) -> None:
-        """Write an entry so that a reader sees the old file or the new one, never half of it."""
+    def _write(self, directory: Path, known: RememberedCommitment) -> None:
+        """Write one so that a reader sees the old file or the new one, never half of it."""
         directory.mkdir(parents=True, exist_ok=True)
-        name = hashlib.sha256(repr((entry.power_stress, entry.levels)).encode()).hexdigest()[:24] + ".npz"
+        name = hashlib.sha256(repr((known.power_stress, known.levels)).encode()).hexdigest()[:24] + ".npz"
         self._seen.add(name)
-        figures = [entry.power_stress, entry.objective_usd, entry.bound_usd, entry.seconds]
-        levels = np.array(entry.levels, dtype=np.int64)
+        figures = [known.power_stress, known.objective_usd, known.bound_usd, known.seconds]
+        levels = np.array(known.levels, dtype=np.int64)
         with tempfile.TemporaryDirectory(dir=directory, prefix=".part-") as folder:
             temporary = Path(folder) / name
             with temporary.open("wb") as file:
-                np.savez_compressed(file, figures=np.array(figures), levels=levels, on=entry.on)
+                np.savez_compressed(file, figures=np.array(figures), levels=levels, on=known.on)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(directory / name)

@@ -12,20 +12,72 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import FloatArray, SparseMatrix
+from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
 from ppsm.errors import SolverError
-from ppsm.markets.commitment import RELAXATION_FEASIBILITY
-from ppsm.markets.evaluate import Followers
-from ppsm.markets.extents import Extents
+from ppsm.markets.model.followers import Followers
+from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
 
-# The target enters in k$, so that its row is of the size of the others.
-_USD_PER_ROW_UNIT = 1e3
-# Bounds are widened by this, far more than the solver's tolerance moves them.
-_WIDENING_MWH = 0.01
-_WIDENING = 1e-6
+
+class Extents:
+    """What is known of ``w'd`` over a convex region of nonnegative ``d`` without asking.
+
+    Half-spaces contain the region, points are contained in it. Asking for an extent is an LP over UC's
+    relaxation (0.1 s on the Northeast case). After some hundred answers their half-spaces say as much of a
+    new direction by an LP in a few columns, and their points say how much asking could still gain.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._cuts: list[tuple[FloatArray, float]] = []
+        self._points: list[FloatArray] = []
+        self._live: PersistentLp | None = None
+
+    def inherit(self, others: "Extents") -> None:
+        """Take over the half-spaces of a region that contains this one; its points may lie outside."""
+        for weights, value in others._cuts:
+            self.cut(weights, value)
+
+    def cut(self, weights: FloatArray, value: float) -> None:
+        """Note that ``w'd <= value`` in all of the region."""
+        scale = float(np.abs(weights).max(initial=0.0))
+        if not (np.isfinite(value) and scale > 0.0):
+            return
+        self._cuts.append((weights / scale, value / scale))
+        if self._live is not None:
+            self._live.add_row(weights / scale, -INFINITY, value / scale)
+
+    def hold(self, point: FloatArray) -> None:
+        """Note that a point lies in the region."""
+        self._points.append(point)
+
+    def at_least(self, weights: FloatArray) -> float:
+        """What some point of the region attains."""
+        return max((float(point @ weights) for point in self._points), default=-INFINITY)
+
+    def at_most(self, weights: FloatArray) -> float:
+        """What no point of the half-spaces exceeds; inf where they leave it open."""
+        if self._live is None:
+            self._live = PersistentLp(self._program())
+            self._live.use_primal_simplex()
+        self._live.set_cost(-weights)
+        try:
+            solution = self._live.solve()
+        except SolverError:
+            return INFINITY
+        return -solution.objective if solution.status is Status.PROVEN_OPTIMAL else INFINITY
+
+    def _program(self) -> LinearProgram:
+        rows = len(self._cuts)
+        directions = np.array([weights for weights, _ in self._cuts]).reshape(rows, self._size)
+        return LinearProgram.of(
+            np.zeros(self._size),
+            sp.csr_array(directions),
+            row_upper=np.array([value for _, value in self._cuts]),
+            column_lower=np.zeros(self._size),
+        )
 
 
 class BurnRegion:
@@ -45,7 +97,7 @@ class BurnRegion:
         within: "BurnRegion | None" = None,
     ) -> None:
         self._burn = sp.csr_array(place_map(followers) @ followers.commitment.burn_map)
-        self._live = PersistentLp(_with_cost_row(program), feasibility=RELAXATION_FEASIBILITY)
+        self._live = PersistentLp(_with_cost_row(program), feasibility=TUNING.commitment_feasibility)
         self._live.start_from(followers.commitment.basis_of_relaxation(power_stress))
         self.empty = not self._limit_cost(target_usd - program.offset)
         self._asked: set[bytes] = set()
@@ -65,10 +117,10 @@ class BurnRegion:
             return False
         if cheapest.status is not Status.PROVEN_OPTIMAL:
             raise SolverError("The cheapest point of UC's relaxation was not found.")
-        if cheapest.objective > target_usd + _WIDENING * abs(target_usd):
+        if cheapest.objective > target_usd + TUNING.widening * abs(target_usd):
             return False
         row = np.array([self._live.program.shape[0] - 1])
-        self._live.set_row_bounds(row, np.array([-np.inf]), np.array([target_usd / _USD_PER_ROW_UNIT]))
+        self._live.set_row_bounds(row, np.array([-np.inf]), np.array([target_usd / TUNING.usd_per_row_unit]))
         self._live.use_primal_simplex()
         self._cheapest = self._live.basis()
         return True
@@ -98,7 +150,7 @@ class BurnRegion:
         known = self._known[key] = min(before, _widened(self._extents.at_most(weights), weights))
         if known - self._extents.at_least(weights) > worth:
             self.extent(weights)
-        return key in self._asked or known < before - _WIDENING * abs(known)
+        return key in self._asked or known < before - TUNING.widening * abs(known)
 
     def extent(self, weights: FloatArray) -> float:
         """Return ``max weights' burn`` over the relaxation, slightly widened; inf where that failed."""
@@ -139,7 +191,9 @@ class BurnRegion:
 
 
 def _widened(value: float, weights: FloatArray) -> float:
-    return value + (_WIDENING_MWH + _WIDENING * abs(value)) * max(1.0, float(np.abs(weights).max()))
+    return value + (TUNING.widening_mwh + TUNING.widening * abs(value)) * max(
+        1.0, float(np.abs(weights).max())
+    )
 
 
 def knapsack(
@@ -171,13 +225,5 @@ def place_map(followers: Followers) -> SparseMatrix:
 
 def _with_cost_row(program: LinearProgram) -> LinearProgram:
     """UC's relaxation with one more row at the end, its cost (without a limit so far)."""
-    row = sp.csr_array(program.cost[None, :] / _USD_PER_ROW_UNIT)
-    matrix: SparseMatrix = sp.csr_array(sp.vstack([program.matrix, row]))
-    return replace(
-        program,
-        matrix=matrix,
-        row_lower=np.append(program.row_lower, -np.inf),
-        row_upper=np.append(program.row_upper, np.inf),
-        row_names=(*program.row_names, "cost"),
-        offset=0.0,
-    )
+    row = sp.csr_array(program.cost[None, :] / TUNING.usd_per_row_unit)
+    return replace(program.with_rows(row), offset=0.0)

@@ -1,9 +1,10 @@
 """Price floors: levels that every answer below a cost target must have.
 
-Let Q be the region of burns that such answers can have (:mod:`ppsm.markets.region`), V(q) GM's value at the
-demand plus the burn q (convex), q0 a burn with an optimal price vector y0, and a policy with the value
+Let Q be the region of burns that such answers can have (:mod:`ppsm.markets.gauc.region`), V(q) GM's value at
+the demand plus the burn q (convex), q0 a burn with an optimal price vector y0, and a recourse with the value
 ``U(q) = U0 + p'(q - q0) >= V(q)`` on Q and on what is left of Q when place j burns t less
-(:mod:`ppsm.markets.policy`). For q in Q and **any** optimal price vector y at q, y is a subgradient of V, so
+(:mod:`ppsm.markets.gauc.recourse`). For q in Q and **any** optimal price vector y at q, y is a subgradient of
+V, so
 
     y_j t >= V(q) - V(q - t e_j)
           >= V(q0) + y0'(q - q0) - U0 - p'(q - q0) + p_j t
@@ -24,20 +25,11 @@ import numpy as np
 
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.errors import SolverError
-from ppsm.markets.clearing import GasDay
-from ppsm.markets.evaluate import Followers, GameAnswer
-from ppsm.markets.policy import Policy, PolicyFinder
-from ppsm.markets.region import BurnRegion, place_map
-
-_ROUNDS = 6
-# Parts of a place's least burn by which it is lowered in the argument: the more, the less U0 - V matters, but
-# the more room the policy needs.
-_STEPS = (0.02, 0.1, 0.3, 1.0)
-_LARGEST_STEP_MWH = 400.0
-# So many responses that served are tried first elsewhere.
-_REMEMBERED = 12
-# Each region keeps a relaxation of UC alive.
-_REGIONS = 16
+from ppsm.markets.gauc.recourse import AffineRecourse, RecourseFinder
+from ppsm.markets.gauc.region import BurnRegion, place_map
+from ppsm.markets.model.clearing import GasDay
+from ppsm.markets.model.followers import Followers, GameAnswer
+from ppsm.markets.tuning import TUNING
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +46,7 @@ class PriceFloors:
     def __init__(self, followers: Followers) -> None:
         self.followers = followers
         self.places, self._place_of_plant = np.unique(followers.gas.plants, return_inverse=True)
-        self._finder = PolicyFinder(followers.gas.market, self.places)
+        self._finder = RecourseFinder(followers.gas.market, self.places)
         self._place_map = place_map(followers)
         self._regions: dict[tuple[float, tuple[int, ...], float], BurnRegion] = {}
         self._empty: list[tuple[float, float, IntArray]] = []
@@ -85,7 +77,7 @@ class PriceFloors:
         target = _rounded_up(target_usd, best.power.cost_usd - target_usd)
         levels = np.zeros(self.followers.levels.count, dtype=np.int64)
         region: BurnRegion | None = None
-        for _ in range(_ROUNDS):
+        for _ in range(TUNING.floor_rounds):
             if self._is_known_empty(power_stress, target, levels):
                 return ProvenLevels(levels, nothing=True)
             if seconds_left() <= 0:
@@ -143,7 +135,7 @@ class PriceFloors:
         if not region.empty and not region.bound(seconds_left):
             return None
         self._regions[key] = region
-        if len(self._regions) > _REGIONS:
+        if len(self._regions) > TUNING.regions_kept:
             del self._regions[next(iter(self._regions))]
         return region
 
@@ -199,62 +191,64 @@ class PriceFloors:
             return floors
         prices = day.prices_usd_per_mwh
         wanted = self.followers.levels.needed(prices[self.followers.gas.plants])
-        for moved, policy in self._policies(region, base, withdrawal, seconds_left):
-            floors = np.maximum(floors, self._floors_by(policy, region, base, day, moved))
+        for moved, recourse in self._recourses(region, base, withdrawal, seconds_left):
+            floors = np.maximum(floors, self._floors_by(recourse, region, base, day, moved))
             needed = self.followers.levels.needed(floors)
             if (needed >= wanted).all() or empty_at(needed):
                 break
         return floors
 
-    def _policies(
+    def _recourses(
         self,
         region: BurnRegion,
         base: FloatArray,
         withdrawal: FloatArray,
         seconds_left: Callable[[], float],
-    ) -> Iterator[tuple[FloatArray, Policy]]:
-        """Policies, those that served before first, then new ones; with what plants burn less."""
+    ) -> Iterator[tuple[FloatArray, AffineRecourse]]:
+        """Recourses, those that served before first, then new ones; with what plants burn less."""
         reach = np.maximum(region.lower_mwh[self._place_of_plant], self._least_running)
-        steps = [np.minimum(step * reach, _LARGEST_STEP_MWH) for step in _STEPS]
+        steps = [np.minimum(step * reach, TUNING.most_lowered_mwh) for step in TUNING.lowered_shares]
         lowered = [np.zeros(self.places.size) for _ in steps]
         for moved, by_place in zip(steps, lowered, strict=True):
             np.maximum.at(by_place, self._place_of_plant, moved)
-        for step, response in list(self._served):
-            policy = self._finder.recall(response, withdrawal, base, region, lowered[step])
-            if policy is not None:
-                self._remember(step, response)
-                yield steps[step], policy
+        for step, gains in list(self._served):
+            recourse = self._finder.recall(gains, withdrawal, base, region, lowered[step])
+            if recourse is not None:
+                self._remember(step, gains)
+                yield steps[step], recourse
         for step, (moved, by_place) in enumerate(zip(steps, lowered, strict=True)):
-            policy = self._finder.find(withdrawal, base, region, by_place, seconds_left)
-            if policy is None:
+            recourse = self._finder.find(withdrawal, base, region, by_place, seconds_left)
+            if recourse is None:
                 return
-            self._remember(step, policy.response)
-            yield moved, policy
+            self._remember(step, recourse.gains)
+            yield moved, recourse
 
-    def _remember(self, step: int, response: FloatArray) -> None:
-        """Put a response first among those that served at some step."""
-        others = [known for known in self._served if not np.array_equal(known[1], response)]
-        self._served = [(step, response), *others][:_REMEMBERED]
+    def _remember(self, step: int, gains: FloatArray) -> None:
+        """Put a recourse first among those that served at some step."""
+        others = [known for known in self._served if not np.array_equal(known[1], gains)]
+        self._served = [(step, gains), *others][: TUNING.recourses_kept]
 
     def _floors_by(
-        self, policy: Policy, region: BurnRegion, base: FloatArray, day: GasDay, moved: FloatArray
+        self, recourse: AffineRecourse, region: BurnRegion, base: FloatArray, day: GasDay, moved: FloatArray
     ) -> FloatArray:
-        """The floors that a policy proves, by plant, when its place burns ``moved`` less."""
-        slope = policy.slope_usd_per_mwh
+        """The floors that a recourse proves, by plant, when its place burns ``moved`` less."""
+        slope = recourse.slope_usd_per_mwh
         difference = slope - day.prices_usd_per_mwh[self.places]
         tilt = float(region.largest(difference[None, :])[0]) - float(difference @ base)
         # Rounding of two linear programs must not pass for a proof.
-        above = max(policy.base_cost_usd - day.cost_usd, 0.0)
-        excess = above + max(tilt, 0.0) + 1e-8 * abs(day.cost_usd)
-        floors: FloatArray = slope[self._place_of_plant] - excess / np.maximum(moved, 1e-9)
+        above = max(recourse.base_cost_usd - day.cost_usd, 0.0)
+        excess = above + max(tilt, 0.0) + TUNING.value_rounding * abs(day.cost_usd)
+        floors: FloatArray = slope[self._place_of_plant] - excess / np.maximum(
+            moved, TUNING.least_lowered_mwh
+        )
         return floors
 
 
 def _rounded_up(target_usd: float, room_usd: float) -> float:
-    """The target up to a hundredth of the room to the incumbent: near targets share a region."""
+    """The target up to a small part of the room to the incumbent: near targets share a region."""
     if room_usd <= 0:
         return target_usd
-    unit = 10.0 ** math.floor(math.log10(0.01 * room_usd))
+    unit = 10.0 ** math.floor(math.log10(TUNING.target_rounding * room_usd))
     return math.ceil(target_usd / unit) * unit
 
 

@@ -1,13 +1,7 @@
-"""GAUC, gas-aware unit commitment: the three-level game (3)-(5) of the paper's appendix.
+"""GAUC, gas-aware unit commitment: solve the three-level game (3)-(5) of the paper's appendix.
 
-The sensitive demand reaches the leader only through gas prices, and prices only through levels
-(:mod:`ppsm.markets.validity`). Hence:
-
-- **incumbent**: UC at some levels -> EM -> GM prices -> the levels these ask for -> UC again, until a
-  commitment is valid; remembered commitments are tried first. EM is solved again at every commitment.
-- **bound**: UC at level 0 is a bound for every demand. :mod:`ppsm.markets.floor` proves that all answers that
-  would beat the incumbent by more than the gap have prices above some thresholds; then UC at the levels these
-  ask for bounds them too. On small cases commitments are enumerated in order of cost.
+:class:`GasAwareCommitment` is for users and keeps what it learns; :class:`Search` is one solve: the steps
+that :mod:`ppsm.markets.gauc` tells, from cheap to dear, until incumbent and bound meet.
 """
 
 import math
@@ -21,26 +15,16 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
-from ppsm.markets.enumeration import LARGEST_UNARY, enumerate_commitments, unary_size
-from ppsm.markets.evaluate import Followers, GameAnswer, PowerAnswer
-from ppsm.markets.floor import PriceFloors
-from ppsm.markets.joint import join
-from ppsm.markets.memory import CommitmentMemory, RememberedCommitment
+from ppsm.markets.gauc.deliverable import deliverable_commitment
+from ppsm.markets.gauc.enumeration import can_enumerate, enumerate_commitments
+from ppsm.markets.gauc.floors import PriceFloors
+from ppsm.markets.gauc.memory import CommitmentMemory, RememberedCommitment
+from ppsm.markets.model.followers import Followers, GameAnswer, PowerAnswer
+from ppsm.markets.tuning import TUNING
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status, relative_gap
 
-# UC is solved ten times closer than the gap asked for, so that what is left goes to prices.
-_UC_SHARE_OF_GAP = 0.1
-_UC_FEASIBILITY = 1e-7
-_COARSE_GAP = 0.002
-# Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
-_TARGET_SHARE_OF_GAP = 0.98
-# The less must be refuted the easier: where the gap asked for is out of reach, multiples of it are tried, as
-# long as they would leave less than this part of the gap there is.
-_SLACKS = (1.0, 2.0, 5.0)
-_WORTH_PROVING = 0.8
 _BY_FLOORS = "price floors"
-_ROUNDS = 8
 
 Progress = Callable[[str, float | None, float | None], None]
 
@@ -98,7 +82,7 @@ class GasAwareCommitment:
         Without ``proof`` a valid answer is enough, whatever its gap.
         """
         demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
-        search = _Search(self, float(power_stress), demand, gap, time_limit, progress)
+        search = Search(self, float(power_stress), demand, gap, time_limit, progress)
         try:
             search.run(proof=proof)
         except KeyboardInterrupt:
@@ -106,7 +90,7 @@ class GasAwareCommitment:
         return search.solution()
 
 
-class _Search:
+class Search:
     """One solve: the incumbent, the bound, and the steps that move them."""
 
     def __init__(
@@ -143,14 +127,14 @@ class _Search:
             self._price_loop(base)
         if self.best is not None and not proof:
             return
-        for slack in _SLACKS:
+        for slack in TUNING.slacks:
             if self._closed() or self.best is None:
                 break
             left = relative_gap(self.best.power.cost_usd, self.bound)
-            is_worth_it = slack == 1.0 or slack * self.gap < _WORTH_PROVING * left
+            is_worth_it = slack == 1.0 or slack * self.gap < TUNING.worth_proving * left
             if is_worth_it and self._prove_with_floors(self.best, slack * self.gap):
                 break
-        if not self._closed() and unary_size(self.followers) <= LARGEST_UNARY:
+        if not self._closed() and can_enumerate(self.followers):
             self._enumerate()
 
     def _closed(self) -> bool:
@@ -189,43 +173,45 @@ class _Search:
         commitment = self.followers.commitment
         program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
         limits = SolveLimits(
-            gap=_UC_SHARE_OF_GAP * self.gap, seconds=self.left(), feasibility=_UC_FEASIBILITY
+            gap=TUNING.commitment_share_of_gap * self.gap,
+            seconds=self.left(),
+            feasibility=TUNING.commitment_feasibility,
         )
-        outcome = commitment.solve(program, key, limits)
+        outcome = commitment.solve(program, limits)
         self.solved += 1
         if outcome.on is None or outcome.objective_usd is None or outcome.bound_usd is None:
             self.finished &= outcome.status is Status.INFEASIBLE
             if outcome.status is Status.INFEASIBLE and not levels.any():
                 self.infeasible = True
             return None
-        entry = RememberedCommitment(
+        found = RememberedCommitment(
             self.power_stress, key, outcome.on, outcome.objective_usd, outcome.bound_usd, outcome.seconds
         )
-        self.solver.memory.put(entry)
-        return entry
+        self.solver.memory.put(found)
+        return found
 
-    def _answer(self, entry: RememberedCommitment) -> GameAnswer | None:
+    def _answer(self, known: RememberedCommitment) -> GameAnswer | None:
         """Both followers' answers to a remembered commitment; EM's part is solved once per commitment."""
         answers = self.solver._answers
-        key = (entry.power_stress, entry.levels)
+        key = (known.power_stress, known.levels)
         if key not in answers:
-            levels = np.array(entry.levels, dtype=np.int64)
-            answers[key] = self.followers.power_answer(entry.power_stress, entry.on, levels)
+            levels = np.array(known.levels, dtype=np.int64)
+            answers[key] = self.followers.power_answer(known.power_stress, known.on, levels)
         power = answers[key]
         return None if power is None else self.followers.game_answer(power, self.demand)
 
     def _try_remembered(self) -> None:
         """The cheapest remembered commitment that is valid at this demand."""
-        for entry in self.solver.memory.at(self.power_stress):
-            self._offer(self._answer(entry))
+        for known in self.solver.memory.at(self.power_stress):
+            self._offer(self._answer(known))
             if self.best is not None:
                 return
 
-    def _price_loop(self, entry: RememberedCommitment) -> None:
+    def _price_loop(self, base: RememberedCommitment) -> None:
         """Raise levels to what prices ask for until a commitment is valid."""
-        levels = np.array(entry.levels, dtype=np.int64)
-        current: RememberedCommitment | None = entry
-        for _ in range(_ROUNDS):
+        levels = np.array(base.levels, dtype=np.int64)
+        current: RememberedCommitment | None = base
+        for _ in range(TUNING.price_rounds):
             if current is None:
                 return
             answer = self._answer(current)
@@ -245,9 +231,9 @@ class _Search:
         Mostly EM then dispatches what GM cannot serve after all. That ends the search without a verdict, so
         that a fine one is made only where a coarse one leads to an answer.
         """
-        coarse, fine = max(_COARSE_GAP, self.gap), _UC_SHARE_OF_GAP * self.gap
+        coarse, fine = max(TUNING.coarse_gap, self.gap), TUNING.commitment_share_of_gap * self.gap
         has_bound = False
-        for _ in range(_ROUNDS):
+        for _ in range(TUNING.price_rounds):
             answer = self._deliverable(levels, coarse)
             if answer is not None and not answer.invalid:
                 answer = self._deliverable(levels, fine)
@@ -261,15 +247,13 @@ class _Search:
 
     def _deliverable(self, levels: IntArray, gap: float) -> GameAnswer | None:
         """The answer to a cheapest commitment at some levels whose burn GM can serve, if there is one."""
-        commitment = self.followers.commitment
-        program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
-        if program is None or self.left() <= 0:
+        if self.left() <= 0:
             return None
-        joint = join(commitment, program, self.followers.gas.market, self.demand)
-        padded = np.zeros(joint.shape[1], dtype=bool)
-        padded[: commitment.is_integer.size] = commitment.is_integer
-        limits = SolveLimits(gap=gap, seconds=self.left(), feasibility=_UC_FEASIBILITY)
-        outcome = commitment.solve(joint, tuple(levels.tolist()), limits, integer=padded)
+        outcome = deliverable_commitment(
+            self.followers, self.power_stress, levels, self.demand, gap=gap, seconds=self.left()
+        )
+        if outcome is None:
+            return None
         self.solved += 1
         if outcome.status is Status.INFEASIBLE and not levels.any():
             self.infeasible = True
@@ -284,19 +268,19 @@ class _Search:
 
     def _prove_with_floors(self, best: GameAnswer, gap: float) -> bool:
         """Levels that every answer better by a gap must have, and UC at them; whether none is that good."""
-        target = best.power.cost_usd * (1 - _TARGET_SHARE_OF_GAP * gap)
+        target = best.power.cost_usd * (1 - TUNING.target_share_of_gap * gap)
         self._say("price floors")
         proof = self.solver.floors.levels(self.power_stress, self.demand, target, best, self.left)
         if proof.nothing:
             self._raise_bound(target, _BY_FLOORS)
             return True
-        entry = self._unit_commitment(proof.levels) if proof.levels.any() else None
-        if entry is None:
+        raised = self._unit_commitment(proof.levels) if proof.levels.any() else None
+        if raised is None:
             return False
         # Answers below the target have these levels; answers above it are no news.
-        self._raise_bound(min(entry.bound_usd, target), _BY_FLOORS)
-        self._offer(self._answer(entry))
-        return entry.bound_usd >= target
+        self._raise_bound(min(raised.bound_usd, target), _BY_FLOORS)
+        self._offer(self._answer(raised))
+        return raised.bound_usd >= target
 
     def _enumerate(self) -> None:
         result = enumerate_commitments(

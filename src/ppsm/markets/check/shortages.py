@@ -3,19 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, IntArray
-from ppsm.markets.evaluate import Followers
-from ppsm.markets.gas import GasMarket
+from ppsm.markets.model.followers import Followers
+from ppsm.markets.model.gas import GasMarket
+from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.conflict import find_conflict
 from ppsm.solvers.highs import LpSolution, PersistentLp
 
-_SMALL_MWH = 1e-6
-# A limit counts as a bottleneck from this price on; so many are named in a sentence.
-_PRICED = 1e-6
-_NAMED = 6
 # Rows of the market that limit a component.
 _LIMITS = {
     "weymouth": "pipe",
@@ -70,7 +66,7 @@ class GasExplanation:
             else f"{s.junction} has {-s.amount_mwh:.4g} MWh too much"
             for s in self.shortages
         ]
-        full = [str(limit) for limit in self.bottlenecks[:_NAMED]]
+        full = [str(limit) for limit in self.bottlenecks[: TUNING.bottlenecks_named]]
         more = len(self.bottlenecks) - len(full)
         if more > 0:
             full.append(f"{more} more")
@@ -86,7 +82,7 @@ def explain_gas(market: GasMarket, withdrawal_mwh: FloatArray) -> GasExplanation
     changes, solution = _least_changes(market, program)
     names = [row.junction for row in market.case.junctions]
     shortages = tuple(
-        Shortage(names[i], float(changes[i])) for i in np.flatnonzero(np.abs(changes) > _SMALL_MWH)
+        Shortage(names[i], float(changes[i])) for i in np.flatnonzero(np.abs(changes) > TUNING.small_mwh)
     )
     if not shortages:
         return None
@@ -127,7 +123,10 @@ def _bottlenecks(market: GasMarket, solution: LpSolution) -> tuple[Bottleneck, .
         if kind is not None:
             key = (kind, _inside(name).split(",")[0].strip())
             relief[key] = max(relief.get(key, 0.0), abs(float(solution.prices[row])))
-    order = sorted((key for key, value in relief.items() if value > _PRICED), key=lambda key: -relief[key])
+    order = sorted(
+        (key for key, value in relief.items() if value > TUNING.bottleneck_price),
+        key=lambda key: -relief[key],
+    )
     return tuple(
         Bottleneck(kind, name, relief[kind, name] if kind in ("supply", "pipe") else None)
         for kind, name in order
@@ -141,19 +140,7 @@ def _inside(name: str) -> str:
 
 def _least_changes(market: GasMarket, program: LinearProgram) -> tuple[FloatArray, LpSolution]:
     """Gas to add at each junction (least in total) that makes the market feasible, and the LP's solution."""
-    count, width = market.balance_rows.size, program.shape[1]
-    place = sp.csr_array(
-        (np.ones(count), (market.balance_rows, np.arange(count))), shape=(program.shape[0], count)
-    )
-    elastic = LinearProgram.from_arrays(
-        cost=np.concatenate([np.zeros(width), np.ones(2 * count)]),
-        matrix=sp.hstack([program.matrix, place, -place], format="csr"),
-        row_lower=program.row_lower,
-        row_upper=program.row_upper,
-        column_lower=np.concatenate([program.column_lower, np.zeros(2 * count)]),
-        column_upper=np.concatenate([program.column_upper, np.full(2 * count, np.inf)]),
-    )
-    solution = PersistentLp(elastic).solve()
-    columns = solution.columns
-    changes: FloatArray = columns[width : width + count] - columns[width + count :]
+    solution = PersistentLp(program.elastic(market.balance_rows)).solve()
+    raised, lowered = np.split(solution.columns[program.shape[1] :], 2)
+    changes: FloatArray = raised - lowered
     return changes, solution

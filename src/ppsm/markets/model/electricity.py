@@ -16,7 +16,8 @@ import xarray as xr
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.cases.schema import Case
 from ppsm.game.linopy_reader import read_linopy
-from ppsm.markets.power import PowerSystem, add_dispatch, add_network
+from ppsm.markets.model.power import PowerSystem, add_dispatch, add_network
+from ppsm.markets.tuning import TUNING
 from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
 
@@ -64,7 +65,7 @@ class ElectricityMarket:
         self._fleets = np.array([self.system.fleets.get_loc(link.fleet) for link in case.links], dtype=int)
         self._rates = np.array([link.burn_mwh_per_mwh for link in case.links])
         self._zero = read.program
-        self._live = PersistentLp(read.program, feasibility=1e-8)
+        self._live = PersistentLp(read.program, feasibility=TUNING.dispatch_feasibility)
 
     def clear(self, power_stress: float, on: IntArray, least_mw: FloatArray) -> Dispatch | None:
         """Dispatch a commitment (fleets x hours); ``least_mw`` by link is the least output of a running unit.

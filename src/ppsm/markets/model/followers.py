@@ -7,11 +7,11 @@ import numpy as np
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
-from ppsm.markets.clearing import GasClearing, GasDay
-from ppsm.markets.commitment import UnitCommitment
-from ppsm.markets.electricity import Dispatch, ElectricityMarket
-from ppsm.markets.gas import build_gas_market
-from ppsm.markets.validity import TOLERANCE, BidLevels
+from ppsm.markets.model.clearing import GasClearing, GasDay
+from ppsm.markets.model.commitment import UnitCommitment
+from ppsm.markets.model.electricity import Dispatch, ElectricityMarket
+from ppsm.markets.model.gas import build_gas_market
+from ppsm.markets.model.validity import TOLERANCE, BidLevels
 
 
 @dataclass(frozen=True, eq=False)
