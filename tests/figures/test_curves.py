@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 
-from ppsm.figures.style import BLUE, ORANGE, VERMILION, save_figure
 from ppsm.figures.curves import tradeoff_figure
+from ppsm.figures.style import BLUE, ORANGE, VERMILION, save_figure
 from ppsm.mechanism.tradeoff import TradeoffRow
 
 

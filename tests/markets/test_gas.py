@@ -5,18 +5,17 @@ from functools import cache
 
 import numpy as np
 import pytest
-from benchmarks.northeast import Clearing
+from benchmarks.northeast import Clearing, weymouth_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ppsm.arrays import FloatArray
 from ppsm.cases import Case, load_case
-from ppsm.cases.calibration.dispatch import approximate_dispatch
-from ppsm.cases.calibration.withdrawals import withdrawals_mwh
+from ppsm.cases.calibration.directions import approximate_dispatch, withdrawals_mwh
 from ppsm.cases.entities import MWH_PER_MMBTU, Compressor, Junction, Regulator
 from ppsm.errors import InputError
+from ppsm.figures.state import fitted_pressures
 from ppsm.markets.model.gas import GasMarket, build_gas_market, tangent_points
-from ppsm.markets.weymouth import fitted_pressures, weymouth_error
 
 TWO_NODE = load_case("two_node")
 

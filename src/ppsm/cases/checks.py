@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ppsm.cases.entities import TABLES, Compressor, Pipe, Regulator, upstream_downstream
 from ppsm.cases.csv_tables import check_values, fail
+from ppsm.cases.entities import TABLES, Compressor, Pipe, Regulator, upstream_downstream
 from ppsm.errors import FileFormatError
 
 if TYPE_CHECKING:

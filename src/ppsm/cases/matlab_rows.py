@@ -1,4 +1,4 @@
-"""Named columns over the tables of a MATLAB case file: one record per row, each value checked on reading."""
+"""Named columns over the tables of a MATLAB case file: one object a row, each value checked on reading."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from ppsm.errors import FileFormatError
 
 
 @dataclass(frozen=True)
-class Record:
+class TableRow:
     """One row of a table; errors name the file, the line and the column."""
 
     file: MatlabFile
@@ -69,10 +69,10 @@ class Record:
         return self.number("status", 1.0) > 0
 
 
-def records(
+def table_rows(
     file: MatlabFile, name: str, columns: Sequence[str], *, required: int, use_heading: bool = False
-) -> tuple[Record, ...]:
-    """Return the rows of a table as records.
+) -> tuple[TableRow, ...]:
+    """Return the rows of a table.
 
     Column names come from ``%column_names%``, else (matgas) from the comment above the table if it starts
     with the same first name, else from ``columns`` in the order of the format. ``required`` is how many of
@@ -89,21 +89,21 @@ def records(
         raise file.error(
             table.line, f"'{name}' has no column '{missing[0]}'; add it or correct the column names."
         )
-    return tuple(_record(file, name, names, required, row) for row in table.rows)
+    return tuple(_table_row(file, name, names, required, row) for row in table.rows)
 
 
-def _record(file: MatlabFile, name: str, names: Sequence[str], required: int, row: Row) -> Record:
+def _table_row(file: MatlabFile, name: str, names: Sequence[str], required: int, row: Row) -> TableRow:
     if len(row.cells) < min(required, len(names)):
         raise file.error(
             row.line,
             f"a row of '{name}' has {len(row.cells)} columns; expected at least {required} "
             f"({', '.join(names[:required])}), complete the row.",
         )
-    return Record(file, name, row.line, dict(zip(names, row.cells, strict=False)))
+    return TableRow(file, name, row.line, dict(zip(names, row.cells, strict=False)))
 
 
-def unique_by(file: MatlabFile, rows: Sequence[Record], column: str) -> Iterator[tuple[str, Record]]:
-    """Yield (id, record) and refuse an id that occurs twice."""
+def unique_by(file: MatlabFile, rows: Sequence[TableRow], column: str) -> Iterator[tuple[str, TableRow]]:
+    """Yield (id, row) and refuse an id that occurs twice."""
     seen: dict[str, int] = {}
     for row in rows:
         name = row.identifier(column)

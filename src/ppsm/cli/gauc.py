@@ -74,11 +74,11 @@ def gauc(
                 power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
             )
     certificate = certify(solution) if solution.status.has_answer else None
-    record = as_record(solver, solution, certificate)
+    result = _as_plain_data(solver, solution, certificate)
     if as_json:
-        sys.stdout.write(json.dumps(record, indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(result, indent=2, allow_nan=False) + "\n")
     else:
-        _print(record)
+        _print(result)
     if not solution.status.has_answer:
         raise typer.Exit(EXIT_INTERRUPTED if watch.pressed else EXIT_NO_ANSWER)
     if map_file is not None:
@@ -99,21 +99,19 @@ def _demand(case: Case, power_stress: float, gas_stress: float | None, file: Pat
 
 def _progress(spinner: Spinner) -> Any:
     def say(what: str, objective: float | None, bound: float | None) -> None:
-        figures = [
-            f"{name} {value:,.0f} $" for name, value in (("best", objective), ("bound", bound)) if value
-        ]
-        spinner.update(", ".join([what, *figures]))
+        known = [f"{name} {value:,.0f} $" for name, value in (("best", objective), ("bound", bound)) if value]
+        spinner.update(", ".join([what, *known]))
 
     return say
 
 
-def as_record(
+def _as_plain_data(
     solver: "GasAwareCommitment", solution: "GaucSolution", certificate: "Certificate | None"
 ) -> dict[str, Any]:
-    """The result as plain data, with its units; gas prices are by junction."""
+    """The result for JSON, with its units; gas prices are by junction."""
     case = solution.case
     prices = solution.gas_prices_usd_per_mwh
-    record: dict[str, Any] = {
+    result: dict[str, Any] = {
         "case": case.name,
         "power_stress": solution.power_stress,
         "status": solution.status.value,
@@ -148,21 +146,21 @@ def as_record(
 
         remembered = solver.memory.get(solution.power_stress, (0,) * len(case.links))
         on = None if remembered is None else remembered.on
-        record["explanation"] = explain_game(solver.followers, solution.power_stress, solution.demand_mwh, on)
-    return record
+        result["explanation"] = explain_game(solver.followers, solution.power_stress, solution.demand_mwh, on)
+    return result
 
 
-def _print(record: dict[str, Any]) -> None:
-    table = Table(title=f"Gas-aware unit commitment: {record['status']}", show_header=False)
+def _print(result: dict[str, Any]) -> None:
+    table = Table(title=f"Gas-aware unit commitment: {result['status']}", show_header=False)
     for name in ("objective_uc", "objective_em", "objective_gm", "bound", "gap", "bound_from", "seconds"):
-        if record[name] is not None:
-            value = record[name]
+        if result[name] is not None:
+            value = result[name]
             table.add_row(name, f"{value:,.6g}" if name == "gap" else str(value))
-    if record["gas_prices"]:
-        prices = record["gas_prices"].values()
+    if result["gas_prices"]:
+        prices = result["gas_prices"].values()
         table.add_row(f"gas prices, {_GAS_PRICE}", f"{min(prices):.3f} to {max(prices):.3f}")
-    if record["certificate"]:
-        table.add_row("certificate", "clean" if record["certificate"]["clean"] else "NOT clean")
-    if record.get("explanation"):
-        table.add_row("why", record["explanation"])
+    if result["certificate"]:
+        table.add_row("certificate", "clean" if result["certificate"]["clean"] else "NOT clean")
+    if result.get("explanation"):
+        table.add_row("why", result["explanation"])
     Console().print(table)

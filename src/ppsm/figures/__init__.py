@@ -3,7 +3,7 @@
 No global state of matplotlib is touched: no pyplot, no windows, no open figures to close.
 """
 
-from ppsm.figures.maps import case_map, price_maps, price_panels, solution_map
+from ppsm.figures.maps import case_map, price_panels, solution_map
 from ppsm.figures.style import save_figure
 
-__all__ = ["case_map", "price_maps", "price_panels", "save_figure", "solution_map"]
+__all__ = ["case_map", "price_panels", "save_figure", "solution_map"]

@@ -1,6 +1,6 @@
 """Gas-aware unit commitment as a coordination: the leader commits plants, the gas market is sensitive.
 
-Step 2b. Predicted gas prices ask for levels (:mod:`ppsm.markets.model.validity`), and UC at these levels is the
+Step 2b. Predicted gas prices ask for levels (:mod:`ppsm.markets.model.validity`); UC at these levels is the
 leader's problem with prices fixed. It is a prediction, so a gap of 1 % is enough: a commitment next to the
 LP relaxation has it (0.1 to 0.4 % on the Northeast case) in 0.3 s of CPU time, and 0.7 s once per power
 stress, where HiGHS needs 1.2 s for the whole MILP. The search starts from the relaxation without prices and
@@ -18,8 +18,8 @@ from ppsm.cases.schema import Case
 from ppsm.errors import InputError
 from ppsm.game.follower import Follower
 from ppsm.interrupts import watched
-from ppsm.markets.model.followers import PowerAnswer
 from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+from ppsm.markets.model.followers import PowerAnswer
 from ppsm.mechanism.coordination import Decision, Outcome
 from ppsm.mechanism.game import published
 from ppsm.mechanism.history import InventedDays, invent_days
