@@ -47,7 +47,7 @@ class StressPoint:
     def of(cls, solution: GaucSolution, gas_stress: float) -> "StressPoint":
         """Collect the figures of a solved cell."""
         prices, on, output = solution.gas_prices_usd_per_mwh, solution.on, solution.output_mw
-        cost = solution.objective_uc_usd
+        cost = solution.leader_cost_usd
         if prices is None or on is None or output is None or cost is None:
             raise InputError(
                 f"power +{solution.power_stress:.0%}, gas +{gas_stress:.0%} is '{solution.status.value}'; "

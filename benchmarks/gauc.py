@@ -25,7 +25,7 @@ def line(solver: GasAwareCommitment, gas: float, solution: GaucSolution) -> str:
     findings = certify(solution).findings
     running = solution.levels[solution.levels < solver.followers.levels.blocks]
     return (
-        f"{head} {solution.objective_uc_usd:14.0f} $, bound {solution.bound_usd:14.0f}, "
+        f"{head} {solution.leader_cost_usd:14.0f} $, bound {solution.bound_usd:14.0f}, "
         f"gap {solution.gap:.4%}, "
         f"gas {prices.min():.2f}-{prices.max():.2f} $/MMBtu, lowest level {running.min(initial=9)}, "
         f"units on at peak {solution.on.sum(axis=0).max() if solution.on is not None else 0}, "

@@ -143,7 +143,7 @@ def _headline(solution: GaucSolution) -> str:
     return (
         f"{solution.case.title}\npower {solution.power_stress:+.0%}, "
         f"gas demand {solution.demand_mwh.sum():,.0f} MWh/day, plants burn {burn:,.0f} MWh/day; "
-        f"cost {solution.objective_uc_usd:,.0f} \\$, gap {gap} ({solution.status.value})"
+        f"cost {solution.leader_cost_usd:,.0f} \\$, gap {gap} ({solution.status.value})"
     )
 
 

@@ -123,7 +123,7 @@ class GaucCoordination:
                 names = tuple(link.fleet for link in self.case.links)
                 burn = power.dispatch.burn_mwh
                 return Decision(
-                    burn, names, "MWh of gas a day", power.cost_usd, Status.INCUMBENT, note, power
+                    burn, names, "MWh of gas a day", power.leader_cost_usd, Status.INCUMBENT, note, power
                 )
         raise InputError(
             f"no commitment of the case '{self.case.name}' was found that serves a power stress of "
@@ -207,11 +207,11 @@ def case_days(case: Case, power_stress: float, *, days: int = _HISTORY_DAYS, see
 def outcome_of(solution: GaucSolution) -> Outcome:
     """A solution of GAUC without what only the solver needs (and without the demand)."""
     values = {}
-    if solution.objective_em_usd is not None and solution.objective_gm_usd is not None:
-        values = {ELECTRICITY: solution.objective_em_usd, GAS: solution.objective_gm_usd}
+    if solution.electricity_value_usd is not None and solution.gas_value_usd is not None:
+        values = {ELECTRICITY: solution.electricity_value_usd, GAS: solution.gas_value_usd}
     return Outcome(
         status=solution.status,
-        leader_cost=solution.objective_uc_usd,
+        leader_cost=solution.leader_cost_usd,
         leader_bound=solution.bound_usd,
         gap=solution.gap,
         values=values,

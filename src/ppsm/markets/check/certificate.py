@@ -72,12 +72,12 @@ def certify(solution: GaucSolution) -> Certificate:
     least = _check_levels(case, on, output, levels, found)
     best = _cheapest_dispatch(case, solution.power_stress, on, least)
     served = _cheapest_dispatch(case, solution.power_stress, on, least, output)
-    _compare(found, "EM can do better", "dispatch", solution.objective_em_usd, best, "$")
+    _compare(found, "EM can do better", "dispatch", solution.electricity_value_usd, best, "$")
     _compare(
         found,
         "the dispatch does not cost what is claimed",
         "dispatch",
-        solution.objective_em_usd,
+        solution.electricity_value_usd,
         served,
         "$",
     )
@@ -88,10 +88,10 @@ def certify(solution: GaucSolution) -> Certificate:
     bound = solution.bound_usd
     if (
         bound is not None
-        and solution.objective_uc_usd is not None
-        and bound > solution.objective_uc_usd * (1 + TOLERANCE)
+        and solution.leader_cost_usd is not None
+        and bound > solution.leader_cost_usd * (1 + TOLERANCE)
     ):
-        found.append(Fault("bound above the objective", "bound", bound - solution.objective_uc_usd, "$"))
+        found.append(Fault("bound above the objective", "bound", bound - solution.leader_cost_usd, "$"))
     return Certificate(tuple(found))
 
 
@@ -247,8 +247,8 @@ def _check_cost(case: Case, on: IntArray, solution: GaucSolution, found: list[Fa
         fleet.no_load_usd_per_h * on[i].sum() + fleet.start_usd * started[i].sum()
         for i, fleet in enumerate(case.fleets)
     )
-    total = float(fixed) + (solution.objective_em_usd or math.nan)
-    _compare(found, "misstated", "objective of unit commitment", solution.objective_uc_usd, total, "$")
+    total = float(fixed) + (solution.electricity_value_usd or math.nan)
+    _compare(found, "misstated", "objective of unit commitment", solution.leader_cost_usd, total, "$")
 
 
 def _check_burn(case: Case, output: FloatArray, burn: FloatArray, found: list[Fault]) -> None:
@@ -264,7 +264,7 @@ def _check_gas(solution: GaucSolution, on: IntArray, levels: IntArray, found: li
     case = solution.case
     rows, limits, equations, values, cost, bounds = _gas_program(solution)
     value = _solve(cost, rows, limits, equations, values, bounds)
-    _compare(found, "GM has another value", "gas market", solution.objective_gm_usd, value, "$")
+    _compare(found, "GM has another value", "gas market", solution.gas_value_usd, value, "$")
     caps = _caps(case, on, levels)
     names = [row.junction for row in case.junctions]
     virtual = sp.csr_array(

@@ -54,8 +54,8 @@ def best_levels(
             return
         seen.add(levels)
         power = followers.power_answer(power_stress, on, np.array(levels, dtype=np.int64))
-        if power is not None and power.cost_usd < cutoff_usd:
-            heapq.heappush(queue, (power.cost_usd, next(order), levels, power))
+        if power is not None and power.leader_cost_usd < cutoff_usd:
+            heapq.heappush(queue, (power.leader_cost_usd, next(order), levels, power))
 
     push(tuple(0 if plant in running else int(blocks[plant]) for plant in range(blocks.size)))
     while queue:
@@ -93,14 +93,14 @@ def enumerate_commitments(
         return Enumerated(best, math.inf, 0, True)
     if best is None:
         quick = affordable_answers(followers, power_stress, demand_mwh, seconds_left)
-        best = min(quick, key=lambda answer: answer.power.cost_usd, default=None)
+        best = min(quick, key=lambda answer: answer.power.leader_cost_usd, default=None)
     listing = list_commitments(followers.commitment, power_stress)
     if listing is not None:
         return _go_through(listing, followers, power_stress, demand_mwh, best, gap, seconds_left)
     master = _Master(program, followers.commitment.on_columns, followers.commitment.is_integer)
     bound, count = -math.inf, 0
     while seconds_left() > 0:
-        value = math.inf if best is None else best.power.cost_usd
+        value = math.inf if best is None else best.power.leader_cost_usd
         status, found, on = master.solve(min(gap, TUNING.enumeration_gap), seconds_left())
         if status is Status.INFEASIBLE:
             return Enumerated(best, value, count, True)
@@ -127,14 +127,14 @@ def _go_through(
 ) -> Enumerated:
     """Look at listed commitments until the bound of the next one meets the best answer."""
     for count, (bound, on) in enumerate(listing):
-        value = math.inf if best is None else best.power.cost_usd
+        value = math.inf if best is None else best.power.leader_cost_usd
         if math.isfinite(value) and relative_gap(value, min(bound, value)) <= gap:
             return Enumerated(best, min(bound, value), count, True)
         if seconds_left() <= 0:
             return Enumerated(best, bound, count, False)
         better = best_levels(followers, power_stress, on, demand_mwh, value)
         best = better if better is not None else best
-    value = math.inf if best is None else best.power.cost_usd
+    value = math.inf if best is None else best.power.leader_cost_usd
     return Enumerated(best, value, len(listing), True)
 
 

@@ -74,7 +74,7 @@ class PriceFloors:
         seconds_left: Callable[[], float],
     ) -> ProvenLevels:
         """Levels of every answer that costs less than the target; zero where nothing is proven."""
-        target = _rounded_up(target_usd, best.power.cost_usd - target_usd)
+        target = _rounded_up(target_usd, best.power.leader_cost_usd - target_usd)
         levels = np.zeros(self.followers.levels.count, dtype=np.int64)
         region: BurnRegion | None = None
         for _ in range(TUNING.floor_rounds):
@@ -256,6 +256,7 @@ def _with_total(burn: FloatArray, region: BurnRegion) -> FloatArray:
     """A burn near the given one whose total is in the middle of the region's."""
     missing = sum(region.total_mwh) / 2 - float(burn.sum())
     room = region.upper_mwh - burn if missing > 0 else burn - region.lower_mwh
-    share = min(abs(missing) / max(float(room.sum()), 1e-9), 1.0)
+    most = float(room.sum())
+    share = min(abs(missing) / most, 1.0) if most > 0 else 0.0
     moved: FloatArray = burn + np.sign(missing) * share * room
     return moved

@@ -31,7 +31,9 @@ Progress = Callable[[str, float | None, float | None], None]
 
 @dataclass(frozen=True, eq=False)
 class GaucSolution:
-    """The outcome of a solve; figures in $ and MWh, None where there is no answer.
+    """The outcome of a solve in $ and MWh, None where there is no answer.
+
+    ``leader_cost_usd`` is UC's cost, appendix (3a); the values of the followers are their optimal costs.
 
     ``on`` counts running units (fleets x hours), ``levels`` are those of the plants (links); ``solved`` is
     the number of unit commitments that it took.
@@ -41,9 +43,9 @@ class GaucSolution:
     power_stress: float
     demand_mwh: FloatArray
     status: Status
-    objective_uc_usd: float | None
-    objective_em_usd: float | None
-    objective_gm_usd: float | None
+    leader_cost_usd: float | None
+    electricity_value_usd: float | None
+    gas_value_usd: float | None
     bound_usd: float | None
     gap: float | None
     gas_prices_usd_per_mwh: FloatArray | None
@@ -130,7 +132,7 @@ class Search:
         for slack in TUNING.slacks:
             if self._closed() or self.best is None:
                 break
-            left = relative_gap(self.best.power.cost_usd, self.bound)
+            left = relative_gap(self.best.power.leader_cost_usd, self.bound)
             is_worth_it = slack == 1.0 or slack * self.gap < TUNING.worth_proving * left
             if is_worth_it and self._prove_with_floors(self.best, slack * self.gap):
                 break
@@ -140,11 +142,11 @@ class Search:
     def _closed(self) -> bool:
         if self.infeasible:
             return True
-        return self.best is not None and relative_gap(self.best.power.cost_usd, self.bound) <= self.gap
+        return self.best is not None and relative_gap(self.best.power.leader_cost_usd, self.bound) <= self.gap
 
     def _say(self, what: str) -> None:
         if self.progress is not None:
-            objective = None if self.best is None else self.best.power.cost_usd
+            objective = None if self.best is None else self.best.power.leader_cost_usd
             self.progress(what, objective, self.bound if math.isfinite(self.bound) else None)
 
     def _raise_bound(self, bound_usd: float, reason: str) -> None:
@@ -156,7 +158,7 @@ class Search:
         """Take a valid answer as incumbent if it is cheaper."""
         if answer is None or answer.invalid:
             return
-        if self.best is None or answer.power.cost_usd < self.best.power.cost_usd:
+        if self.best is None or answer.power.leader_cost_usd < self.best.power.leader_cost_usd:
             self.best = answer
             self._say("valid commitment")
 
@@ -268,7 +270,7 @@ class Search:
 
     def _prove_with_floors(self, best: GameAnswer, gap: float) -> bool:
         """Levels that every answer better by a gap must have, and UC at them; whether none is that good."""
-        target = best.power.cost_usd * (1 - TUNING.target_share_of_gap * gap)
+        target = best.power.leader_cost_usd * (1 - TUNING.target_share_of_gap * gap)
         self._say("price floors")
         proof = self.solver.floors.levels(self.power_stress, self.demand, target, best, self.left)
         if proof.nothing:
@@ -295,7 +297,7 @@ class Search:
     def solution(self) -> GaucSolution:
         """What is known now."""
         best = self.best
-        cost = None if best is None else best.power.cost_usd
+        cost = None if best is None else best.power.leader_cost_usd
         bound = self.bound if math.isfinite(self.bound) else None
         gap = None if cost is None or bound is None else relative_gap(cost, bound)
         if best is None:
@@ -308,9 +310,9 @@ class Search:
             power_stress=self.power_stress,
             demand_mwh=self.demand,
             status=status,
-            objective_uc_usd=cost,
-            objective_em_usd=None if best is None else best.power.dispatch.cost_usd,
-            objective_gm_usd=None if best is None else best.gas.cost_usd,
+            leader_cost_usd=cost,
+            electricity_value_usd=None if best is None else best.power.dispatch.cost_usd,
+            gas_value_usd=None if best is None else best.gas.cost_usd,
             bound_usd=bound,
             gap=gap,
             gas_prices_usd_per_mwh=None if best is None else best.gas.prices_usd_per_mwh,

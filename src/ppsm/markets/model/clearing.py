@@ -50,9 +50,8 @@ class GasClearing:
         if day is None or caps_usd_per_mwh is None:
             return day
         capped = self._solve(withdrawal_mwh, self._caps_by_place(caps_usd_per_mwh))
-        if capped is None or capped.cost_usd < day.cost_usd - TUNING.virtual_improvement * max(
-            1.0, abs(day.cost_usd)
-        ):
+        rounding = TUNING.virtual_improvement * max(1.0, abs(day.cost_usd))
+        if capped is None or capped.cost_usd < day.cost_usd - rounding:
             return day
         return replace(capped, cost_usd=day.cost_usd, columns=day.columns)
 

@@ -16,10 +16,10 @@ from ppsm.markets.model.validity import TOLERANCE, BidLevels
 
 @dataclass(frozen=True, eq=False)
 class PowerAnswer:
-    """EM at a commitment: independent of the gas demand, so worth keeping. Cost is UC's, appendix (3a)."""
+    """EM at a commitment: independent of the gas demand, so worth keeping. Its cost is appendix (3a)."""
 
     on: IntArray
-    cost_usd: float
+    leader_cost_usd: float
     dispatch: Dispatch
     levels: IntArray
 

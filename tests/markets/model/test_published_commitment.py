@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.markets.published_commitment import (
+from tests.markets.model.published_commitment import (
     KAZARLIS,
     KAZARLIS_BEST_USD,
     KAZARLIS_COLD_START_H,

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 from benchmarks.clusters import SAME, difference, least_cost_usd, separate_units, system
-from tests.markets.published_commitment import Unit, one_bus_case
+from tests.markets.model.published_commitment import Unit, one_bus_case
+from tests.markets.tiny import tiny_case
 
 from ppsm.cases import Case
 from ppsm.markets.model.commitment import Before, UnitCommitment
@@ -58,3 +59,19 @@ def test_separate_units_are_the_same_plant() -> None:
     apart = separate_units(case, "middle")
     assert [fleet.unit_count for fleet in apart.fleets] == [1, 1, 1, 1, 1]
     assert least_cost_usd(apart, cyclic=True) == pytest.approx(least_cost_usd(case, cyclic=True))
+
+
+def test_a_cluster_costs_what_its_units_cost_without_ramps_and_times() -> None:
+    case = tiny_case(3)
+    oil = next(fleet for fleet in case.fleets if fleet.fleet == "oil")
+    halves = tuple(replace(oil, fleet=f"oil{k}", unit_count=1) for k in (1, 2))
+    bids = [bid for bid in case.bids if bid.fleet != "oil"]
+    for half in halves:
+        bids += [replace(bid, fleet=half.fleet) for bid in case.bids if bid.fleet == "oil"]
+    others = tuple(fleet for fleet in case.fleets if fleet.fleet != "oil")
+    split = replace(case, fleets=(*others, *halves), bids=tuple(bids))
+    costs = []
+    for variant in (case, split):
+        unit = UnitCommitment(variant)
+        costs.append(unit.solve(unit.at(0.8), SolveLimits()).objective_usd)
+    assert costs[0] == pytest.approx(costs[1])

@@ -11,13 +11,6 @@ from tests.markets.single_level import best_by_single_level
 from tests.markets.small_games import small_game
 from tests.markets.tiny import best_by_trying, tiny_case
 
-from ppsm.cases import load_case
-from ppsm.markets.gauc.deliverable import affordable_answers
-from ppsm.markets.gauc.enumeration import day_patterns, list_commitments
-from ppsm.markets.model.commitment import UnitCommitment
-from ppsm.markets.model.followers import Followers
-from ppsm.solvers.mip import SolveLimits
-
 # Games with few commitments, so that the references take less than a second each.
 SEEDS = (0, 3, 5, 8, 9, 10, 11, 12, 13, 15, 16, 17, 18, 20, 21, 22, 23, 24, 26, 27, 28, 29)
 
@@ -52,32 +45,3 @@ def test_the_games_have_all_parts() -> None:
     assert any(fleet.min_up_h > 1 for fleet in fleets)
     assert any(fleet.must_run for fleet in fleets)
     assert any(fleet.unit_count > 1 for fleet in fleets)
-
-
-def test_listing_bounds_never_exceed_the_true_cost() -> None:
-    case, _ = small_game(13)
-    listing = list_commitments(UnitCommitment(case), 0.0)
-    assert listing is not None
-    bounds = [bound for bound, _ in listing]
-    assert bounds == sorted(bounds)
-    core = UnitCommitment(case)
-    cheapest = core.solve(core.at(0.0), SolveLimits()).objective_usd
-    assert cheapest is not None
-    assert 0.5 * cheapest < bounds[0] <= cheapest * (1 + 1e-9)
-
-
-def test_listing_respects_minimum_times_and_size() -> None:
-    fleet = load_case("two_node").fleets[0]  # two units, minimum times of four hours
-    assert day_patterns(fleet, 2) == [(0, 0), (1, 1), (2, 2)]
-    assert list_commitments(UnitCommitment(load_case("medium")), 0.0) is None
-
-
-def test_taking_dear_gas_away_finds_valid_answers() -> None:
-    case, demand = small_game(4)
-    found = list(affordable_answers(Followers(case), 0.0, demand, lambda: 60.0))
-    assert found
-    assert all(answer.invalid == () for answer in found)
-    best = min(answer.power.cost_usd for answer in found)
-    expected = best_by_single_level(case, demand)
-    assert expected is not None
-    assert expected * (1 - 1e-7) <= best <= expected * 1.01
