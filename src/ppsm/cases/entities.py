@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Fleet:
-    """``unit_count`` identical units at one bus; figures are per unit, one unit is a fleet of one."""
+    """``unit_count`` identical units at one bus; numbers are per unit, one unit is a fleet of one."""
 
     fleet: str = key()
     bus: str = key()

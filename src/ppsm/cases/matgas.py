@@ -333,7 +333,7 @@ def _pipes(file: MatlabFile, scale: _Scale, known: set[str]) -> Iterable[GasPipe
 
 
 def _resistance(row: TableRow, diameter: float, length: float, friction: float, sound_speed: float) -> float:
-    """Return the pipe's resistance, or refuse the row whose figures are too extreme for the formula."""
+    """Return the pipe's resistance, or refuse the row whose numbers are too extreme for the formula."""
     try:
         value = weymouth_resistance(diameter, length, friction, sound_speed)
     except (OverflowError, ZeroDivisionError):

@@ -27,9 +27,9 @@ class MarketTuning:
     commitment_share_of_gap: float = 0.1
     # Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
     target_share_of_gap: float = 0.98
-    # The less must be refuted the easier: where the gap asked for is out of reach, multiples of it are tried,
+    # Where the gap asked for is out of reach these multiples of it are tried: less is to be refuted then.
     slacks: tuple[float, ...] = (1.0, 2.0, 5.0)
-    # as long as they would leave less than this part of the gap there is.
+    # A multiple is worth trying if it would leave less than this part of the gap there is.
     worth_proving: float = 0.8
     # So often levels are raised to what prices ask for before the search gives a commitment up.
     price_rounds: int = 8
@@ -72,8 +72,9 @@ class MarketTuning:
     # --- gauc/region.py: where the burn can be
     # The target enters in k$, so that its row is of the size of the others.
     usd_per_row_unit: float = 1e3
-    # Bounds are widened by these, far more than the solver's tolerance moves them.
+    # Bounds are widened by this, far more than the solver's tolerance moves them,
     widening_mwh: float = 0.01
+    # and by this part of themselves.
     widening: float = 1e-6
 
     # --- gauc/recourse.py: how the gas network follows the burn
@@ -87,17 +88,17 @@ class MarketTuning:
     pressed: tuple[float, ...] = (1.0, 0.5)
     # A path avoids an arc without room as if it were this many arcs of ordinary room.
     path_penalty: float = 30.0
-    # An arc is up to twice as long, the less it carries against this flow: paths follow the main lines;
+    # Along the flow an arc has the length 1 + this / (this + flow): paths follow the main lines.
     along_mwh: float = 100.0
-    # against the flow it is longer by this over the flow,
+    # Against the flow an arc has the length 1 + this / flow.
     against_mwh: float = 1000.0
-    # and closed where it carries no more than this.
+    # An arc that carries no more than this cannot be gone against.
     least_against_mwh: float = 1.0
-    # Room that costs more than this is worth a question to UC's relaxation.
+    # Room that costs more than this a day is worth a question to UC's relaxation.
     worth_asking_usd: float = 0.5
-    # So is, where there is no solution, this part of the room that is taken,
+    # Where there is no solution, so is this part of the room that a column takes.
     worth_asking: float = 0.02
-    # and this part of the room that a column lacks: two extents make it, so one has to give back half.
+    # Where a column lacks room, so is this part of what it lacks: of two extents one has to give back half.
     worth_asking_of_missing: float = 0.5
     # A limit missed by more than this lacks room.
     missed: float = 1e-6

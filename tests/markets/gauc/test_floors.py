@@ -128,6 +128,9 @@ def test_floors_of_the_two_node_market_by_hand() -> None:
     assert floors_by_hand(850.0, 100.0, 300.0) == pytest.approx(10.0, abs=0.01)
     assert 9.9 <= floors_by_hand(850.0, 145.0, 300.0) <= 10.0
     assert floors_by_hand(850.0, 10.0, 140.0) == pytest.approx(10.0, abs=0.01)
+    # 1810 and more are beyond the pipe; a region that reaches from 950 to there has the floor of its low end
+    assert floors_by_hand(850.0, 970.0, 1300.0) == pytest.approx(30.0, abs=0.01)
+    assert floors_by_hand(850.0, 100.0, 1300.0) <= 10.0
 
 
 def test_the_inequality_by_hand() -> None:

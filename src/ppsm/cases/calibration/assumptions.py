@@ -3,7 +3,7 @@
 The defaults serve any imported network; ``NORTHEAST`` at the end states what it changes, and the page
 docs/northeast.md explains each choice.
 Sources: [RTS] RTS-GMLC ``SourceData/gen.csv`` (DOE/NREL/Alliance); [NYISO] an 11-zone NYISO model's unit
-figures; [PGLib] PGLib-UC ``ferc/2015-02-01_lw.json`` (CC-BY-4.0); [own] chosen here.
+numbers; [PGLib] PGLib-UC ``ferc/2015-02-01_lw.json`` (CC-BY-4.0); [own] chosen here.
 """
 
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ def winter_load_shape() -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Technology:
-    """Commitment figures of one kind of unit, relative to its size; gas bids come from heat rates instead."""
+    """Commitment data of one kind of unit, relative to its size; gas bids come from heat rates instead."""
 
     min_output: float
     ramp_per_h: float

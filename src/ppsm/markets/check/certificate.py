@@ -55,7 +55,7 @@ class Certificate:
 
 
 def certify(solution: GaucSolution) -> Certificate:
-    """Check commitment, EM, GM, validity and figures of an answer."""
+    """Check commitment, EM, GM, validity and costs of an answer."""
     levels, prices = solution.levels, solution.gas_prices_usd_per_mwh
     if (
         solution.on is None
@@ -232,7 +232,7 @@ def _ramps(case: Case, on: IntArray, total: Any, width: int) -> tuple[Any, Float
 def _solve(
     cost: FloatArray, rows: Any, limits: FloatArray, equations: Any, values: FloatArray, bounds: Any
 ) -> float:
-    # Room for the rounding of the claimed figures, well within the tolerance of the comparison.
+    # Room for the rounding of the claimed numbers, well within the tolerance of the comparison.
     slack = 2e-7 * np.maximum(1.0, np.abs(limits))
     solve: Any = linprog
     answer = solve(

@@ -95,12 +95,12 @@ class CommitmentMemory:
         directory.mkdir(parents=True, exist_ok=True)
         name = hashlib.sha256(repr((known.power_stress, known.levels)).encode()).hexdigest()[:24] + ".npz"
         self._seen.add(name)
-        figures = [known.power_stress, known.objective_usd, known.bound_usd, known.seconds]
+        numbers = [known.power_stress, known.objective_usd, known.bound_usd, known.seconds]
         levels = np.array(known.levels, dtype=np.int64)
         with tempfile.TemporaryDirectory(dir=directory, prefix=".part-") as folder:
             temporary = Path(folder) / name
             with temporary.open("wb") as file:
-                np.savez_compressed(file, figures=np.array(figures), levels=levels, on=known.on)
+                np.savez_compressed(file, figures=np.array(numbers), levels=levels, on=known.on)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(directory / name)
@@ -108,20 +108,20 @@ class CommitmentMemory:
     def _read(self, file: Path) -> RememberedCommitment | None:
         try:
             with np.load(file, allow_pickle=False) as archive:
-                figures, levels, on = archive["figures"], archive["levels"], archive["on"]
+                numbers, levels, on = archive["figures"], archive["levels"], archive["on"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
         fits = (
-            figures.shape == (4,)
+            numbers.shape == (4,)
             and levels.shape == (self._links,)
             and on.shape == self._shape
             and on.dtype == np.int64
-            and all(math.isfinite(value) for value in figures)
+            and all(math.isfinite(value) for value in numbers)
             and bool(((on >= 0) & (on <= self._most)).all())
         )
         if not fits:
             return None
-        stress, objective, bound, seconds = (float(value) for value in figures)
+        stress, objective, bound, seconds = (float(value) for value in numbers)
         return RememberedCommitment(
             stress, tuple(int(level) for level in levels), on, objective, bound, seconds
         )
