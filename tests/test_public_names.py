@@ -93,8 +93,9 @@ def test_every_public_name_exists_and_says_what_it_is() -> None:
 
 def test_files_and_arrays_do_not_wait_for_linopy() -> None:
     code = (
-        "import sys, ppsm, ppsm.cli, ppsm.markets\n"
+        "import sys, ppsm, ppsm.cli, ppsm.figures, ppsm.markets\n"
         "assert 'linopy' not in sys.modules\n"
+        "assert 'matplotlib' not in sys.modules\n"
         "ppsm.Follower\n"
         "assert 'linopy' in sys.modules\n"
     )

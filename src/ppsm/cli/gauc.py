@@ -53,9 +53,7 @@ def gauc(
     Ctrl-C ends the search with the best answer so far. Exit code 0: an answer; 1: the demand cannot be
     served, or none found in time; 2: unusable input; 130: interrupted before there was an answer.
     """
-    # The markets need linopy and maps matplotlib, which other commands need not wait for.
-    from ppsm.figures.maps import solution_map
-    from ppsm.figures.style import check_picture_path, save_figure
+    # The markets need linopy and maps matplotlib: nobody waits for what is not used.
     from ppsm.interrupts import watched
     from ppsm.markets.check.certificate import certify
     from ppsm.markets.gauc.solver import GasAwareCommitment
@@ -63,6 +61,8 @@ def gauc(
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
     if map_file is not None:
+        from ppsm.figures.style import check_picture_path
+
         check_picture_path(map_file)
     loaded = load_case(case)
     vector = _demand(loaded, power_stress, gas_stress, demand)
@@ -82,6 +82,8 @@ def gauc(
     if not solution.status.has_answer:
         raise typer.Exit(EXIT_INTERRUPTED if watch.pressed else EXIT_NO_ANSWER)
     if map_file is not None:
+        from ppsm.figures import save_figure, solution_map
+
         save_figure(solution_map(solution, solver.followers.gas.market), map_file)
 
 

@@ -53,6 +53,28 @@ def test_cost_and_slope_by_hand(demand: float, lowered: float, cost: float) -> N
     np.testing.assert_allclose(recourse.slope_usd_per_mwh, [20.0])
 
 
+@pytest.mark.parametrize(
+    ("demand", "cost"),
+    [
+        # 1750 through a pipe of 1800 that must have room for 100 more: 1700, and 50 from the tank
+        (1550.0, 1000 * 10 + 700 * 20 + 50 * 30),
+        (1450.0, 1000 * 10 + 650 * 20),
+    ],
+)
+def test_rows_have_the_room_that_gains_need(demand: float, cost: float) -> None:
+    # one more MWh in the city from the second block of the wells through the pipe; pressures stay as they are
+    market = two_node().followers.gas.market
+    gains = np.zeros((market.program.shape[1], 1))
+    for name in ("supply_mwh[wells/2]", "pipe_flow_mwh[main]"):
+        gains[market.program.column_names.index(name)] = 1.0
+    region = BoxRegion(np.array([100.0]), np.array([300.0]))
+    finder = RecourseFinder(market, np.array([1]))
+    withdrawal = market.withdrawal_mwh([demand], [200.0])
+    recourse = finder.recall(gains, withdrawal, np.array([200.0]), region, np.zeros(1))
+    assert recourse is not None
+    assert recourse.base_cost_usd == pytest.approx(cost, rel=1e-6)
+
+
 def test_there_is_none_where_the_network_cannot_follow() -> None:
     # the wells behind the pipe give 1800 and the tank 500: a burn of 300 to 600 beside 1900 is too much
     region = BoxRegion(np.array([300.0]), np.array([600.0]))

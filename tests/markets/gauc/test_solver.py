@@ -1,10 +1,13 @@
 """Gas-aware unit commitment: by hand, and against trying everything."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.markets.tiny import best_by_trying, tiny_case
-from tests.markets.two_node import solved, two_node
+from tests.markets.two_node import TWO_NODE, solved, two_node
 
+from ppsm.cases.entities import Compressor
 from ppsm.markets import GasAwareCommitment, certify
 from ppsm.status import Status
 
@@ -23,6 +26,15 @@ def test_two_node_by_hand() -> None:
     by_hand = 4 * (60 * 35 + 200) + 20 * (60 + 90 + 90 + 45) + 100 * 8
     assert answer.leader_cost_usd == pytest.approx(by_hand)
     assert certify(answer).findings == ()
+
+
+def test_a_network_of_stations_alone() -> None:
+    # a compressor that carries what the pipe did: the same game
+    station = Compressor("only", "field", "city", "forward", 1.0, 1.2, 1800.0)
+    case = replace(TWO_NODE, pipes=(), compressors=(station,))
+    answer = GasAwareCommitment(case).solve(0.0, [800.0], gap=1e-6)
+    assert answer.status is Status.PROVEN_OPTIMAL
+    assert answer.leader_cost_usd == pytest.approx(solved().leader_cost_usd)
 
 
 def test_too_dear_gas_turns_the_plant_off() -> None:

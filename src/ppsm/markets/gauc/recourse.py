@@ -223,6 +223,9 @@ class RecourseFinder:
         passed on along a tree of pipes; a pipe that closes a loop takes the room it needs.
         """
         case = self.market.case
+        found = np.zeros((self._pressures.size, self.places.size))
+        if not case.pipes:
+            return found
         flows = self.market.variables.positions("pipe_flow_mwh")
         steep = 2 * columns[flows] / np.array([pipe.weymouth_mwh_per_bar for pipe in case.pipes]) ** 2
         drop = steep[:, None] * gains[flows]
@@ -232,7 +235,6 @@ class RecourseFinder:
             start, end = arcs[column]
             neighbours[start].append((end, number, -1.0))
             neighbours[end].append((start, number, 1.0))
-        found = np.zeros((self._pressures.size, self.places.size))
         seen = np.zeros(self._pressures.size, dtype=bool)
         for anchor in np.argsort(-columns[self._pressures]).tolist():
             queue = [] if seen[anchor] else [anchor]
