@@ -1,12 +1,15 @@
-"""What proofs are tried on: regions of burns that are boxes, and burns drawn from them."""
+"""What proofs are tried on: regions of burns that are boxes, and games of one hour."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from tests.markets.small_games import small_game
 
 from ppsm.arrays import FloatArray
+from ppsm.cases import load_case
+from ppsm.cases.entities import MWH_PER_MMBTU, Bid, Fleet, Link, LoadHour
 from ppsm.markets.gauc.region import BurnRegion, Extents
 from ppsm.markets.model.followers import Followers
 
@@ -60,3 +63,35 @@ def random_box(followers: Followers, generator: np.random.Generator) -> BoxRegio
 def followers_of(seed: int) -> Followers:
     """The markets of a small random game, built once."""
     return Followers(small_game(seed)[0])
+
+
+def one_hour_game(
+    load_mw: float, blocks: Mapping[str, Sequence[tuple[float, float]]], places: Mapping[str, str]
+) -> Followers:
+    """One hour on the two-node network: fleets of one unit that costs nothing but its blocks (MW, $/MWh).
+
+    Fleets with a place in the gas network burn 2 MWh there for each MWh.
+    """
+    case = load_case("two_node")
+    fleets = [
+        Fleet(
+            name, "east", "gas" if name in places else "oil", "any", 1, size, 0.0, 1000.0, 0, 0, 0.0, 0.0, 0
+        )
+        for name, size in ((name, sum(size for size, _ in mine)) for name, mine in blocks.items())
+    ]
+    bids = [
+        Bid(name, number, size, price)
+        for name, mine in blocks.items()
+        for number, (size, price) in enumerate(mine, start=1)
+    ]
+    links = [Link(name, place, 2.0 / MWH_PER_MMBTU, 1.0) for name, place in places.items()]
+    return Followers(
+        replace(
+            case,
+            buses=tuple(replace(bus, load_mw=load_mw if bus.bus == "east" else 0.0) for bus in case.buses),
+            fleets=tuple(fleets),
+            bids=tuple(bids),
+            links=tuple(links),
+            load_shape=(LoadHour(0, 1.0),),
+        )
+    )

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.markets.gauc.boxes import followers_of
+from tests.markets.gauc.boxes import followers_of, one_hour_game
 from tests.markets.small_games import small_game
 
 from ppsm.arrays import IntArray
@@ -98,6 +98,21 @@ def by_trying_all_levels(
         if answer is not None and not answer.invalid:
             best = min(best, answer.power.leader_cost_usd)
     return best
+
+
+def test_best_levels_may_be_those_of_several_plants() -> None:
+    # Gas costs 20 $/MWh. First blocks cover 15 $ and 15.5 $, so that both plants must give them, 30 MW each,
+    # and coal the rest of 70 MW; with one of them at level 0 the other or coal would give what it does not.
+    blocks = {
+        "coal": [(40.0, 20.0)],
+        "one": [(30.0, 30.0), (30.0, 60.0)],
+        "two": [(30.0, 31.0), (30.0, 62.0)],
+    }
+    followers = one_hour_game(70.0, blocks, {"one": "city", "two": "city"})
+    found = best_levels(followers, 0.0, np.ones((3, 1), dtype=np.int64), np.array([1100.0]), math.inf)
+    assert found is not None
+    assert found.power.levels.tolist() == [1, 1]
+    assert found.power.leader_cost_usd == pytest.approx(10 * 20 + 30 * 30 + 30 * 31)
 
 
 @pytest.mark.parametrize("seed", [3, 5, 8, 13])

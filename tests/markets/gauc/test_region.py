@@ -1,17 +1,14 @@
 """What is known of a region of burns holds for all of it, asked for or not."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from tests.markets.gauc.boxes import BoxRegion, followers_of
+from tests.markets.gauc.boxes import BoxRegion, followers_of, one_hour_game
 from tests.markets.small_games import small_game
-from tests.markets.two_node import TWO_NODE
 
 from ppsm.arrays import FloatArray, IntArray
-from ppsm.cases.entities import MWH_PER_MMBTU, Bid, Fleet, Link, LoadHour
 from ppsm.markets.gauc.enumeration import list_commitments
 from ppsm.markets.gauc.region import BurnRegion, Extents, knapsack, place_map
 from ppsm.markets.gauc.solver import GasAwareCommitment
@@ -131,24 +128,9 @@ def test_knapsack_is_the_linear_program() -> None:
 
 @cache
 def three_plants() -> Followers:
-    """80 MW for an hour from two gas-fired plants of 60 MW (30 and 40 $/MWh) or from oil (120 $/MWh).
-
-    Both plants burn 2 MWh a MWh, the first at the field and the second in the city of the two-node network.
-    """
-    fleets, bids = [], []
-    for name, fuel, price in (("one", "gas", 30.0), ("two", "gas", 40.0), ("oil", "oil", 120.0)):
-        fleets.append(Fleet(name, "east", fuel, "any", 1, 60.0, 0.0, 1000.0, 0, 0, 0.0, 0.0, 0))
-        bids.append(Bid(name, 1, 60.0, price))
-    heat_rate = 2.0 / MWH_PER_MMBTU
-    case = replace(
-        TWO_NODE,
-        buses=tuple(replace(bus, load_mw=0.0 if bus.bus == "west" else 80.0) for bus in TWO_NODE.buses),
-        fleets=tuple(fleets),
-        bids=tuple(bids),
-        links=(Link("one", "field", heat_rate, 1.0), Link("two", "city", heat_rate, 1.0)),
-        load_shape=(LoadHour(0, 1.0),),
-    )
-    return Followers(case)
+    """80 MW from two gas-fired plants of 60 MW (30 and 40 $/MWh) or from oil (120 $/MWh)."""
+    blocks = {"one": [(60.0, 30.0)], "two": [(60.0, 40.0)], "oil": [(60.0, 120.0)]}
+    return one_hour_game(80.0, blocks, {"one": "field", "two": "city"})
 
 
 def region_by_hand(target_usd: float) -> BurnRegion:

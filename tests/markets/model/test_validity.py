@@ -1,10 +1,13 @@
 """Levels and caps of bids: by hand, and as two sides of one rule."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.markets.small_games import small_game
 from tests.markets.two_node import TWO_NODE
 
+from ppsm.cases.entities import MWH_PER_MMBTU, Bid
 from ppsm.markets.model.validity import BidLevels
 
 
@@ -18,6 +21,14 @@ def test_levels_and_caps_by_hand() -> None:
     assert levels.supported(np.array([[0.0, 59.0, 80.0, 0.0]]), on).tolist() == [0]
     assert levels.supported(np.array([[0.0, 60.0, 80.0, 0.0]]), on).tolist() == [1]
     assert levels.supported(np.zeros((1, 4)), np.zeros((1, 4), dtype=int)).tolist() == [2]
+
+
+def test_a_level_asks_for_all_blocks_below_the_last_selected_one() -> None:
+    gas = [Bid("gas", 1, 50.0, 35.0), Bid("gas", 2, 30.0, 42.0), Bid("gas", 3, 20.0, 70.0)]
+    others = [bid for bid in TWO_NODE.bids if bid.fleet != "gas"]
+    levels = BidLevels.of(replace(TWO_NODE, bids=(*gas, *others)))
+    np.testing.assert_allclose(levels.least_mw[0], [40, 50, 80, np.inf])
+    np.testing.assert_allclose(levels.cap_usd_per_mwh[0, :3] * 7 * MWH_PER_MMBTU, [35, 42, 70])
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3, 5, 8])
