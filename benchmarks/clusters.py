@@ -13,7 +13,7 @@ from benchmarks.report import Table
 from ppsm.cases import Case
 from ppsm.cases.entities import Bid, Bus, Fleet, LoadHour
 from ppsm.errors import SolverError
-from ppsm.markets.commitment import Before, UnitCommitment
+from ppsm.markets.model.commitment import Before, UnitCommitment
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
 
@@ -95,7 +95,7 @@ def separate_units(case: Case, fleet: str) -> Case:
 def least_cost_usd(case: Case, *, cyclic: bool, seconds: float = 60.0) -> float:
     """The proven least cost of unit commitment; a day that is not cyclic starts with base load alone."""
     core = UnitCommitment(case, None if cyclic else {"base": Before(on=1)})
-    outcome = core.solve(core.at(0.0), (), SolveLimits(gap=GAP, seconds=seconds))
+    outcome = core.solve(core.at(0.0), SolveLimits(gap=GAP, seconds=seconds))
     if outcome.objective_usd is None or outcome.status is not Status.PROVEN_OPTIMAL:
         raise SolverError(f"unit commitment ended '{outcome.status.value}' after {seconds:g} s.")
     return outcome.objective_usd

@@ -14,8 +14,8 @@ from tests.markets.reference import Enumeration
 from tests.markets.single_level import best_by_single_level
 from tests.markets.small_games import small_game
 
-from ppsm.markets.certificate import certify
-from ppsm.markets.gauc import GasAwareCommitment
+from ppsm.markets.check.certificate import certify
+from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.status import Status
 
 TOLERANCE = 1e-6
@@ -61,7 +61,7 @@ def compare(seed: int, limit: float = 120.0) -> Comparison:
     faults = []
     if answer.status not in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
         faults.append(f"status '{answer.status.value}'")
-    if not equal(answer.objective_uc_usd, tried):
+    if not equal(answer.leader_cost_usd, tried):
         faults.append("solver and enumeration differ")
     if not undecided and not equal(single, tried):
         faults.append("single-level program and enumeration differ")
@@ -69,7 +69,7 @@ def compare(seed: int, limit: float = 120.0) -> Comparison:
         faults.append("the certificate is not clean")
     seconds = (clock[1] - clock[0], clock[2] - clock[1], clock[3] - clock[2])
     return Comparison(
-        seed, answer.objective_uc_usd, single, tried, seconds, answer.bound_from, undecided, tuple(faults)
+        seed, answer.leader_cost_usd, single, tried, seconds, answer.bound_from, undecided, tuple(faults)
     )
 
 

@@ -11,7 +11,7 @@ from ppsm.arrays import FloatArray
 from ppsm.cases import load_case
 from ppsm.fidelity import Bands
 from ppsm.games.follower import Follower
-from ppsm.markets.gas import build_gas_market
+from ppsm.markets.model.gas import build_gas_market
 
 ALPHAS_MWH = (10.0, 100.0, 1000.0)
 

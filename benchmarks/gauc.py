@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.report import peak_memory_mib
 from ppsm.cases import Case, load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
-from ppsm.markets.certificate import certify
-from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+from ppsm.markets.check.certificate import certify
+from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 
 
 def line(solver: GasAwareCommitment, gas: float, solution: GaucSolution) -> str:
@@ -25,7 +25,7 @@ def line(solver: GasAwareCommitment, gas: float, solution: GaucSolution) -> str:
     findings = certify(solution).findings
     running = solution.levels[solution.levels < solver.followers.levels.blocks]
     return (
-        f"{head} {solution.objective_uc_usd:14.0f} $, bound {solution.bound_usd:14.0f}, "
+        f"{head} {solution.leader_cost_usd:14.0f} $, bound {solution.bound_usd:14.0f}, "
         f"gap {solution.gap:.4%}, "
         f"gas {prices.min():.2f}-{prices.max():.2f} $/MMBtu, lowest level {running.min(initial=9)}, "
         f"units on at peak {solution.on.sum(axis=0).max() if solution.on is not None else 0}, "

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.cases import Case, load_case
-from ppsm.cases.calibration.dispatch import approximate_dispatch
-from ppsm.cases.entities import MWH_PER_MMBTU
-from ppsm.markets.gas import GasMarket, build_gas_market
-from ppsm.markets.weymouth import fitted_pressures, weymouth_error
+from ppsm.cases.calibration.directions import approximate_dispatch
+from ppsm.cases.entities import MWH_PER_MMBTU, upstream_downstream
+from ppsm.figures.state import fitted_pressures
+from ppsm.markets.model.gas import GasMarket, build_gas_market, largest_flow_mwh
 
 PAPER_FEASIBLE = {10.0: 71.49, 100.0: 18.13, 1000.0: 4.47}
 FEEDBACK_ROUNDS = 4
@@ -58,6 +59,48 @@ class Clearing:
     def prices_usd_per_mmbtu(self) -> FloatArray:
         """Return the price at each junction in the last clearing."""
         return np.array(self._solver.getSolution().row_dual)[self._rows] * MWH_PER_MMBTU
+
+
+@dataclass(frozen=True, eq=False)
+class WeymouthError:
+    """Flows of a solution beside the flows of the true equation at the solution's pressures, pipe by pipe.
+
+    ``missing_bar`` is how much lower the pressure behind the pipe would truly be than the solution has it.
+    """
+
+    pipes: tuple[str, ...]
+    flow_mwh: FloatArray
+    true_mwh: FloatArray
+    largest_mwh: FloatArray
+    missing_bar: FloatArray
+
+    @property
+    def overshoot(self) -> FloatArray:
+        """Flow above the true equation, relative to the pipe's largest flow: the error of the tangents."""
+        excess = np.maximum(self.flow_mwh - self.true_mwh, 0.0)
+        return np.divide(excess, self.largest_mwh, out=np.zeros_like(excess), where=self.largest_mwh > 0)
+
+
+def weymouth_error(market: GasMarket, solution: ArrayLike) -> WeymouthError:
+    """Compare a solution of the market's program with the true Weymouth equation at its pressures.
+
+    The market's tangents let a little more gas through than the equation.
+    """
+    values = frozen_vector(solution, market.program.shape[1], "the solution of the gas market")
+    by_name = dict(zip(market.program.column_names, values, strict=True))
+    pipes = market.case.pipes
+    ends = [upstream_downstream(pipe) for pipe in pipes]
+    up, down = (np.array([by_name[f"squared_pressure_bar2[{end[side]}]"] for end in ends]) for side in (0, 1))
+    flow = np.array([by_name[f"pipe_flow_mwh[{pipe.pipe}]"] for pipe in pipes])
+    constant = np.array([pipe.weymouth_mwh_per_bar for pipe in pipes])
+    true_down = np.maximum(up - (flow / constant) ** 2, 0.0)
+    return WeymouthError(
+        pipes=tuple(pipe.pipe for pipe in pipes),
+        flow_mwh=flow,
+        true_mwh=constant * np.sqrt(np.maximum(up - down, 0.0)),
+        largest_mwh=largest_flow_mwh(market.case),
+        missing_bar=np.maximum(np.sqrt(np.maximum(down, 0.0)) - np.sqrt(true_down), 0.0),
+    )
 
 
 @dataclass(frozen=True)

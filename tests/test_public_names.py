@@ -18,6 +18,7 @@ TOPICS = (
     "ppsm.experiments",
     "ppsm.fidelity",
     "ppsm.figures",
+    "ppsm.markets",
     "ppsm.mechanism",
     "ppsm.privacy",
 )
@@ -92,8 +93,9 @@ def test_every_public_name_exists_and_says_what_it_is() -> None:
 
 def test_files_and_arrays_do_not_wait_for_linopy() -> None:
     code = (
-        "import sys, ppsm, ppsm.cli\n"
+        "import sys, ppsm, ppsm.cli, ppsm.figures, ppsm.markets\n"
         "assert 'linopy' not in sys.modules\n"
+        "assert 'matplotlib' not in sys.modules\n"
         "ppsm.Follower\n"
         "assert 'linopy' in sys.modules\n"
     )
@@ -142,14 +144,15 @@ def test_the_page_lists_each_name_of_the_top_package_once() -> None:
     assert sorted([*listed("ppsm"), *errors]) == sorted(ppsm.__all__)
 
 
-def test_the_names_of_modules_on_the_page_exist_there() -> None:
-    names = listed("ppsm.markets")
-    assert names
-    for name in names:
-        module, attribute = name.split(".")
-        assert (
-            getattr(import_module(f"ppsm.markets.{module}"), attribute).__module__ == f"ppsm.markets.{module}"
-        )
+def test_names_of_the_markets_are_those_of_their_rooms() -> None:
+    markets = import_module("ppsm.markets")
+    for name in listed("ppsm.markets"):
+        home = getattr(markets, name).__module__
+        assert home.startswith(("ppsm.markets.model.", "ppsm.markets.gauc.", "ppsm.markets.check."))
+        assert getattr(import_module(home), name) is getattr(markets, name)
+    with pytest.raises(AttributeError, match="no attribute 'Certifiate'"):
+        markets.Certifiate  # noqa: B018
+    assert set(markets.__all__) <= set(dir(markets))
 
 
 def test_all_packages_with_public_names_are_on_the_page() -> None:

@@ -22,7 +22,7 @@ The other public names are those of the packages of one topic, which are importe
     ppsm.mechanism      the five steps end to end: PPSM, coordinations, predictors, dossier
     ppsm.fidelity       step 3b alone: restore
     ppsm.privacy        all that touches the secret: publish_outcome, for_owner_only, ...
-    ppsm.markets        gas, electricity, commitment and their game, by module
+    ppsm.markets        gas, electricity, commitment and their game
     ppsm.experiments    grids of instances, their rows and reports
     ppsm.cases, ppsm.figures, ppsm.examples
 """

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from tests.cases.samples import GAS_PER_UNIT, LINKS, POWER
 
-from ppsm.cases.calibration.assumptions import TECHNOLOGIES, Assumptions, spread_factor, winter_load_shape
+from ppsm.cases.calibration.assumptions import (
+    NORTHEAST,
+    TECHNOLOGIES,
+    Assumptions,
+    spread_factor,
+    winter_load_shape,
+)
 from ppsm.cases.calibration.build import build_case
-from ppsm.cases.calibration.directions import with_flow_directions
-from ppsm.cases.calibration.dispatch import approximate_dispatch
-from ppsm.cases.calibration.northeast import NORTHEAST
-from ppsm.cases.calibration.withdrawals import withdrawals_mwh
+from ppsm.cases.calibration.directions import approximate_dispatch, with_flow_directions, withdrawals_mwh
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.links import parse_links
 from ppsm.cases.matgas import parse_matgas

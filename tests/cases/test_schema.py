@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ppsm.cases.csv_tables import columns_of
 from ppsm.cases.entities import TABLES
 from ppsm.cases.schema import Case, builtin_cases, builtin_directory, load_case, save_case
-from ppsm.cases.tables import columns_of
 from ppsm.errors import FileFormatError, InputError
 
 

@@ -14,10 +14,10 @@ from ppsm.cases import load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cli import app
 from ppsm.errors import InputError
-from ppsm.figures import case_map, price_maps, price_panels, save_figure, solution_map
+from ppsm.figures import case_map, price_panels, save_figure, solution_map
 from ppsm.figures.state import GasState, gas_components, gas_ends, power_state
-from ppsm.markets.gas import build_gas_market
-from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+from ppsm.markets.model.gas import build_gas_market
 
 
 @cache
@@ -116,19 +116,6 @@ def test_solution_map_shows_flows_prices_and_pressures() -> None:
     assert "hour 18" in titles[2]
 
 
-def test_price_maps_share_one_scale() -> None:
-    case = load_case("medium")
-    before = np.linspace(10.0, 20.0, len(case.junctions))
-    figure = price_maps(case, {"before": before, "after": before * 1.5})
-    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["before", "after"]
-    assert points(figure, 0).norm.vmin == points(figure, 1).norm.vmin
-    assert points(figure, 0).norm.vmax == points(figure, 1).norm.vmax
-    with pytest.raises(InputError, match="no prices"):
-        price_maps(case, {})
-    with pytest.raises(InputError, match="prices 'before'"):
-        price_maps(case, {"before": before[:3]})
-
-
 def test_no_answer_is_no_map() -> None:
     case = load_case("two_node")
     with pytest.raises(InputError, match="infeasible"):
@@ -190,3 +177,5 @@ def test_price_panels_are_one_figure_each_on_one_scale() -> None:
     assert scales[0] == scales[1]
     with pytest.raises(InputError, match="no prices to draw"):
         price_panels(case, {})
+    with pytest.raises(InputError, match="prices 'before'"):
+        price_panels(case, {"before": prices[:3]})

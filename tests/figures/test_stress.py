@@ -5,13 +5,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from benchmarks.figures import StressPoint, stress_figure
 from matplotlib.figure import Figure
 
 from ppsm.cases import load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.errors import InputError
-from ppsm.figures.stress import StressPoint, stress_figure
-from ppsm.markets.gauc import GasAwareCommitment
+from ppsm.markets.gauc.solver import GasAwareCommitment
 
 
 @cache

@@ -11,7 +11,7 @@ import pytest
 from ppsm import InputError, Sensitive, load_case
 from ppsm.cases import Case
 from ppsm.cases.stress import check_stress
-from ppsm.markets.gauc import GaucSolution
+from ppsm.markets.gauc.solver import GaucSolution
 from ppsm.mechanism import PPSM, GaucCoordination, Laplace, ModelBased, PPSM_p, PublicOutcome
 from ppsm.mechanism.gauc import case_days
 from ppsm.mechanism.owner_side import cost_errors

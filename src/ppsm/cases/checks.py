@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ppsm.cases.csv_tables import check_values, fail
 from ppsm.cases.entities import TABLES, Compressor, Pipe, Regulator, upstream_downstream
-from ppsm.cases.tables import check_values, fail
 from ppsm.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check_case(case: Case, *, directed: bool = True) -> None:
     _check_fleets(case)
     _check_bids(case)
     _check_supplies(case)
-    _check_gas_figures(case)
+    _check_gas_numbers(case)
     _check_links(case)
     _check_load_shape(case)
     _check_power_network(case)
@@ -158,7 +158,7 @@ def _check_supplies(case: Case) -> None:
                 )
 
 
-def _check_gas_figures(case: Case) -> None:
+def _check_gas_numbers(case: Case) -> None:
     for index, junction in enumerate(case.junctions):
         if junction.pressure_min_bar > junction.pressure_max_bar:
             fail(

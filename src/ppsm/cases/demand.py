@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from ppsm.arrays import FloatArray
+from ppsm.cases.csv_tables import fail, key, number, read_table, write_table
 from ppsm.cases.schema import Case
-from ppsm.cases.tables import fail, key, number, read_table, write_table
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import inf
 
-from ppsm.cases.tables import key, number, text, whole
+from ppsm.cases.csv_tables import key, number, text, whole
 
 FUELS = ("gas", "coal", "oil", "nuclear", "hydro", "refuse", "wind", "solar", "other")
 DIRECTIONS = ("forward", "reverse")
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Fleet:
-    """``unit_count`` identical units at one bus; figures are per unit, one unit is a fleet of one."""
+    """``unit_count`` identical units at one bus; numbers are per unit, one unit is a fleet of one."""
 
     fleet: str = key()
     bus: str = key()

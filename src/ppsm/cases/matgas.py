@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ppsm.cases.matlab import MatlabFile, parse_matlab, read_matlab
-from ppsm.cases.records import Record, records, unique_by
+from ppsm.cases.matlab_rows import TableRow, table_rows, unique_by
 
 _JUNCTION = [
     "id",
@@ -281,8 +281,8 @@ def _scale(file: MatlabFile) -> _Scale:
     return _Scale(_PSI_PA, _MMSCF_M3 / _DAY_S * density, _MILE_M, _INCH_M, sound_speed)
 
 
-def _active(file: MatlabFile, name: str, columns: list[str], required: int) -> Iterable[tuple[str, Record]]:
-    rows = records(file, name, columns, required=required, use_heading=True)
+def _active(file: MatlabFile, name: str, columns: list[str], required: int) -> Iterable[tuple[str, TableRow]]:
+    rows = table_rows(file, name, columns, required=required, use_heading=True)
     return ((key, row) for key, row in unique_by(file, rows, "id") if row.active())
 
 
@@ -302,7 +302,7 @@ def _junctions(file: MatlabFile, scale: _Scale) -> Iterable[GasJunction]:
         )
 
 
-def _ends(file: MatlabFile, row: Record, known: set[str]) -> tuple[str, str]:
+def _ends(file: MatlabFile, row: TableRow, known: set[str]) -> tuple[str, str]:
     start, end = (_junction(file, row, column, known) for column in ("fr_junction", "to_junction"))
     if start == end:
         raise file.error(
@@ -311,7 +311,7 @@ def _ends(file: MatlabFile, row: Record, known: set[str]) -> tuple[str, str]:
     return start, end
 
 
-def _junction(file: MatlabFile, row: Record, column: str, known: set[str]) -> str:
+def _junction(file: MatlabFile, row: TableRow, column: str, known: set[str]) -> str:
     name = row.identifier(column)
     if name not in known:
         raise file.error(
@@ -332,8 +332,8 @@ def _pipes(file: MatlabFile, scale: _Scale, known: set[str]) -> Iterable[GasPipe
         yield GasPipe(name, start, end, diameter, length, friction, resistance, bidirectional)
 
 
-def _resistance(row: Record, diameter: float, length: float, friction: float, sound_speed: float) -> float:
-    """Return the pipe's resistance, or refuse the row whose figures are too extreme for the formula."""
+def _resistance(row: TableRow, diameter: float, length: float, friction: float, sound_speed: float) -> float:
+    """Return the pipe's resistance, or refuse the row whose numbers are too extreme for the formula."""
     try:
         value = weymouth_resistance(diameter, length, friction, sound_speed)
     except (OverflowError, ZeroDivisionError):
@@ -363,7 +363,7 @@ def _regulators(file: MatlabFile, scale: _Scale, known: set[str]) -> Iterable[Ga
         yield GasRegulator(name, *_ends(file, row, known), least, most, *_flow_bounds(row, scale))
 
 
-def _flow_bounds(row: Record, scale: _Scale) -> tuple[float, float]:
+def _flow_bounds(row: TableRow, scale: _Scale) -> tuple[float, float]:
     least = row.number("flow_min", -math.inf, infinite=True)
     most = row.number("flow_max", math.inf, infinite=True)
     if least > most:

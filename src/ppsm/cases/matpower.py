@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ppsm.cases.matlab import Cell, MatlabFile, parse_matlab, read_matlab
-from ppsm.cases.records import Record, records, unique_by
+from ppsm.cases.matlab_rows import TableRow, table_rows, unique_by
 
 _BUS = ["bus_i", "type", "Pd", "Qd", "Gs", "Bs", "area", "Vm", "Va", "baseKV", "zone", "Vmax", "Vmin"]
 _GEN = [
@@ -137,9 +137,9 @@ def _network(file: MatlabFile) -> PowerNetwork:
     return PowerNetwork(file.path, base_mva, buses, _generators(file, known), _branches(file, known))
 
 
-def _extended(file: MatlabFile, name: str, columns: list[str], required: int) -> tuple[Record, ...]:
+def _extended(file: MatlabFile, name: str, columns: list[str], required: int) -> tuple[TableRow, ...]:
     """Return the rows of a table with the columns of its extension tables merged in."""
-    rows = records(file, name, columns, required=required)
+    rows = table_rows(file, name, columns, required=required)
     for other in file.fields:
         if not other.startswith(f"{name}_"):
             continue
@@ -180,7 +180,7 @@ def _buses(file: MatlabFile) -> tuple[PowerBus, ...]:
     )
 
 
-def _bus(file: MatlabFile, row: Record, column: str, known: set[str]) -> str:
+def _bus(file: MatlabFile, row: TableRow, column: str, known: set[str]) -> str:
     bus = row.identifier(column)
     if bus not in known:
         raise file.error(

@@ -14,6 +14,7 @@ import numpy as np
 
 from ppsm.arrays import FloatArray
 from ppsm.cases.checks import check_case
+from ppsm.cases.csv_tables import read_table, write_table
 from ppsm.cases.entities import (
     TABLES,
     Bid,
@@ -29,7 +30,6 @@ from ppsm.cases.entities import (
     Regulator,
     SupplyBid,
 )
-from ppsm.cases.tables import read_table, write_table
 from ppsm.errors import FileFormatError, InputError
 
 SCHEMA_VERSION = 1

@@ -1,6 +1,8 @@
 """``ppsm case``: show, check and map cases, and import published networks as cases."""
 
 import json
+import math
+from collections import defaultdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ppsm.cases.schema import load_case, save_case
-from ppsm.cases.summary import remarks, summary
+from ppsm.cases.entities import MWH_PER_MMBTU
+from ppsm.cases.schema import Case, load_case, save_case
 from ppsm.errors import InputError
 
 app = typer.Typer(help="Show, check, map and import cases.", no_args_is_help=True)
@@ -22,28 +24,28 @@ JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
 @app.command()
 def show(case: CaseArgument, as_json: JsonOption = False) -> None:
     """Show what a case is made of."""
-    figures = summary(load_case(case))
+    numbers = summary(load_case(case))
     if as_json:
-        typer.echo(json.dumps(figures, indent=2))
+        typer.echo(json.dumps(numbers, indent=2))
         return
     console = Console()
-    name, title, source = (escape(figures[key]) for key in ("name", "title", "source"))
+    name, title, source = (escape(numbers[key]) for key in ("name", "title", "source"))
     console.print(f"[bold]{name}[/bold]: {title}\n[dim]{source}[/dim]")
     for part in ("power", "gas"):
-        console.print(_figures_table(part, figures[part]))
-    console.print(_fuels_table(figures["power"]["fleets_by_fuel"]))
+        console.print(_numbers_table(part, numbers[part]))
+    console.print(_fuels_table(numbers["power"]["fleets_by_fuel"]))
     for part in ("power", "gas"):
-        levels = ", ".join(f"+{value:.0%}" for value in figures["stress"][part])
+        levels = ", ".join(f"+{value:.0%}" for value in numbers["stress"][part])
         console.print(f"{part} stress: {levels}")
-    for remark in figures["remarks"]:
+    for remark in numbers["remarks"]:
         console.print(f"note: {escape(remark)}")
 
 
-def _figures_table(title: str, figures: dict[str, Any]) -> Table:
+def _numbers_table(title: str, numbers: dict[str, Any]) -> Table:
     table = Table(title=title, show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    for name, value in figures.items():
+    for name, value in numbers.items():
         if isinstance(value, dict):
             continue
         text = " to ".join(f"{part:,g}" for part in value) if isinstance(value, list) else f"{value:,}"
@@ -55,8 +57,8 @@ def _fuels_table(fuels: dict[str, dict[str, float]]) -> Table:
     table = Table("fuel", title="fleets")
     for heading in ("fleets", "units", "capacity MW"):
         table.add_column(heading, justify="right")
-    for fuel, entry in fuels.items():
-        table.add_row(fuel, f"{entry['fleets']:g}", f"{entry['units']:g}", f"{entry['capacity_mw']:,.1f}")
+    for fuel, mine in fuels.items():
+        table.add_row(fuel, f"{mine['fleets']:g}", f"{mine['units']:g}", f"{mine['capacity_mw']:,.1f}")
     return table
 
 
@@ -130,3 +132,81 @@ def import_(
     save_case(case, out)
     load_case(out)  # what was written must be readable, or the writer is wrong
     typer.echo(f"wrote the case '{case.name}' to {out}")
+
+
+def summary(case: Case) -> dict[str, Any]:
+    """Return the main numbers of a case, ready for JSON."""
+    return {
+        "name": case.name,
+        "title": case.title,
+        "source": case.source,
+        "power": _power_numbers(case),
+        "gas": _gas_numbers(case),
+        "stress": {"power": list(case.power_stress), "gas": list(case.gas_stress)},
+        "remarks": remarks(case),
+    }
+
+
+def _power_numbers(case: Case) -> dict[str, Any]:
+    fuels: dict[str, dict[str, float]] = defaultdict(lambda: {"fleets": 0, "units": 0, "capacity_mw": 0.0})
+    for fleet in case.fleets:
+        mine = fuels[fleet.fuel]
+        mine["fleets"] += 1
+        mine["units"] += fleet.unit_count
+        mine["capacity_mw"] = round(mine["capacity_mw"] + fleet.unit_count * fleet.unit_size_mw, 2)
+    return {
+        "buses": len(case.buses),
+        "lines": len(case.lines),
+        "lines_with_rating": sum(math.isfinite(line.rating_mw) for line in case.lines),
+        "hours": len(case.load_shape),
+        "peak_load_mw": round(_peak_load_mw(case), 2),
+        "fleets_by_fuel": dict(sorted(fuels.items())),
+    }
+
+
+def _peak_load_mw(case: Case) -> float:
+    return float(case.load_mw(0.0).sum(axis=1).max())
+
+
+def _gas_numbers(case: Case) -> dict[str, Any]:
+    demand = case.demand_mwh(0.0)
+    prices = [bid.price_usd_per_mwh * MWH_PER_MMBTU for bid in case.supplies]
+    return {
+        "junctions": len(case.junctions),
+        "pipes": len(case.pipes),
+        "compressors": len(case.compressors),
+        "regulators": len(case.regulators),
+        "supply_mwh": round(sum(bid.size_mwh for bid in case.supplies), 2),
+        "supply_price_usd_per_mmbtu": [round(min(prices), 3), round(max(prices), 3)],
+        "deliveries": len(case.deliveries),
+        "base_demand_mwh": round(float(demand.sum()), 2),
+        "largest_base_demand_mwh": round(float(demand.max()), 2),
+        "contracted_mwh": round(float(case.mdq_mwh().sum()), 2),
+        "linked_fleets": len(case.links),
+    }
+
+
+def remarks(case: Case) -> list[str]:
+    """Return what a reader should know of a valid case, one sentence each."""
+    found = []
+    linked = {link.fleet for link in case.links}
+    unlinked = [fleet.fleet for fleet in case.fleets if fleet.fuel == "gas" and fleet.fleet not in linked]
+    if unlinked:
+        found.append(
+            f"{len(unlinked)} gas fleets have no link (first: {unlinked[0]}): gas prices do not reach them."
+        )
+    peak_mw = _peak_load_mw(case) * (1.0 + max(case.power_stress))
+    capacity_mw = sum(fleet.unit_count * fleet.unit_size_mw for fleet in case.fleets)
+    if capacity_mw < peak_mw:
+        found.append(
+            f"At the highest power stress the peak of {peak_mw:.0f} MW exceeds all fleets "
+            f"({capacity_mw:.0f} MW)."
+        )
+    demand_mwh = float(case.demand_mwh(max(case.gas_stress)).sum())
+    supply_mwh = sum(bid.size_mwh for bid in case.supplies)
+    if supply_mwh < demand_mwh:
+        found.append(
+            f"At the highest gas stress the demand of {demand_mwh:.0f} MWh exceeds all supply "
+            f"({supply_mwh:.0f} MWh)."
+        )
+    return found

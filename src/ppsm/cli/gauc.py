@@ -19,8 +19,8 @@ from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, interruptible
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
-    from ppsm.markets.certificate import Certificate
-    from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+    from ppsm.markets.check.certificate import Certificate
+    from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 
 _GAS_PRICE = "$/MMBtu"
 _UNITS = {
@@ -53,16 +53,16 @@ def gauc(
     Ctrl-C ends the search with the best answer so far. Exit code 0: an answer; 1: the demand cannot be
     served, or none found in time; 2: unusable input; 130: interrupted before there was an answer.
     """
-    # The markets need linopy and maps matplotlib, which other commands need not wait for.
-    from ppsm.figures.maps import solution_map
-    from ppsm.figures.style import check_picture_path, save_figure
+    # The markets need linopy and maps matplotlib: nobody waits for what is not used.
     from ppsm.interrupts import watched
-    from ppsm.markets.certificate import certify
-    from ppsm.markets.gauc import GasAwareCommitment
+    from ppsm.markets.check.certificate import certify
+    from ppsm.markets.gauc.solver import GasAwareCommitment
 
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
     if map_file is not None:
+        from ppsm.figures.style import check_picture_path
+
         check_picture_path(map_file)
     loaded = load_case(case)
     vector = _demand(loaded, power_stress, gas_stress, demand)
@@ -74,14 +74,16 @@ def gauc(
                 power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
             )
     certificate = certify(solution) if solution.status.has_answer else None
-    record = as_record(solver, solution, certificate)
+    result = _as_plain_data(solver, solution, certificate)
     if as_json:
-        sys.stdout.write(json.dumps(record, indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(result, indent=2, allow_nan=False) + "\n")
     else:
-        _print(record)
+        _print(result)
     if not solution.status.has_answer:
         raise typer.Exit(EXIT_INTERRUPTED if watch.pressed else EXIT_NO_ANSWER)
     if map_file is not None:
+        from ppsm.figures import save_figure, solution_map
+
         save_figure(solution_map(solution, solver.followers.gas.market), map_file)
 
 
@@ -99,27 +101,25 @@ def _demand(case: Case, power_stress: float, gas_stress: float | None, file: Pat
 
 def _progress(spinner: Spinner) -> Any:
     def say(what: str, objective: float | None, bound: float | None) -> None:
-        figures = [
-            f"{name} {value:,.0f} $" for name, value in (("best", objective), ("bound", bound)) if value
-        ]
-        spinner.update(", ".join([what, *figures]))
+        known = [f"{name} {value:,.0f} $" for name, value in (("best", objective), ("bound", bound)) if value]
+        spinner.update(", ".join([what, *known]))
 
     return say
 
 
-def as_record(
+def _as_plain_data(
     solver: "GasAwareCommitment", solution: "GaucSolution", certificate: "Certificate | None"
 ) -> dict[str, Any]:
-    """The result as plain data, with its units; gas prices are by junction."""
+    """The result for JSON, with its units; gas prices are by junction."""
     case = solution.case
     prices = solution.gas_prices_usd_per_mwh
-    record: dict[str, Any] = {
+    result: dict[str, Any] = {
         "case": case.name,
         "power_stress": solution.power_stress,
         "status": solution.status.value,
-        "objective_uc": solution.objective_uc_usd,
-        "objective_em": solution.objective_em_usd,
-        "objective_gm": solution.objective_gm_usd,
+        "objective_uc": solution.leader_cost_usd,
+        "objective_em": solution.electricity_value_usd,
+        "objective_gm": solution.gas_value_usd,
         "bound": solution.bound_usd,
         "gap": solution.gap,
         "bound_from": solution.bound_from,
@@ -144,25 +144,25 @@ def as_record(
         "units": _UNITS,
     }
     if not solution.status.has_answer:
-        from ppsm.markets.explain import explain_game
+        from ppsm.markets.check.shortages import explain_game
 
         remembered = solver.memory.get(solution.power_stress, (0,) * len(case.links))
         on = None if remembered is None else remembered.on
-        record["explanation"] = explain_game(solver.followers, solution.power_stress, solution.demand_mwh, on)
-    return record
+        result["explanation"] = explain_game(solver.followers, solution.power_stress, solution.demand_mwh, on)
+    return result
 
 
-def _print(record: dict[str, Any]) -> None:
-    table = Table(title=f"Gas-aware unit commitment: {record['status']}", show_header=False)
+def _print(result: dict[str, Any]) -> None:
+    table = Table(title=f"Gas-aware unit commitment: {result['status']}", show_header=False)
     for name in ("objective_uc", "objective_em", "objective_gm", "bound", "gap", "bound_from", "seconds"):
-        if record[name] is not None:
-            value = record[name]
+        if result[name] is not None:
+            value = result[name]
             table.add_row(name, f"{value:,.6g}" if name == "gap" else str(value))
-    if record["gas_prices"]:
-        prices = record["gas_prices"].values()
+    if result["gas_prices"]:
+        prices = result["gas_prices"].values()
         table.add_row(f"gas prices, {_GAS_PRICE}", f"{min(prices):.3f} to {max(prices):.3f}")
-    if record["certificate"]:
-        table.add_row("certificate", "clean" if record["certificate"]["clean"] else "NOT clean")
-    if record.get("explanation"):
-        table.add_row("why", record["explanation"])
+    if result["certificate"]:
+        table.add_row("certificate", "clean" if result["certificate"]["clean"] else "NOT clean")
+    if result.get("explanation"):
+        table.add_row("why", result["explanation"])
     Console().print(table)

@@ -101,8 +101,8 @@ def tradeoff(
 
 
 def _finish(directory: Path, records: "list[Record]", *, as_json: bool) -> None:
+    from ppsm.figures.curves import tradeoff_figure
     from ppsm.figures.style import save_figure
-    from ppsm.figures.tradeoff import tradeoff_figure
     from ppsm.mechanism.tradeoff import FIGURE, TABLE, summarise, write_table
 
     rows = summarise(records)

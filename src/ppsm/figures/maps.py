@@ -32,8 +32,8 @@ from ppsm.figures.style import (
     VERMILION,
     new_figure,
 )
-from ppsm.markets.gas import GasMarket, build_gas_market
-from ppsm.markets.gauc import GaucSolution
+from ppsm.markets.gauc.solver import GaucSolution
+from ppsm.markets.model.gas import GasMarket, build_gas_market
 
 _PRICE_LABEL = "gas price, \\$/MMBtu"
 # A colour scale spans at least this much, in $/MMBtu and bar: it must not magnify rounding.
@@ -77,28 +77,11 @@ def solution_map(solution: GaucSolution, market: GasMarket | None = None) -> Fig
     return figure
 
 
-def price_maps(case: Case, prices_usd_per_mwh: Mapping[str, FloatArray]) -> Figure:
-    """Gas prices by junction side by side on one colour scale, such as before and after a release.
-
-    The keys are the titles of the panels.
-    """
-    vectors, every = _prices_to_draw(case, prices_usd_per_mwh)
-    scale = _scale(every, _NARROWEST_PRICE)
-    figure = new_figure(7.2 * len(vectors), 4.6)
-    panels = figure.subplots(1, len(vectors), squeeze=False)[0]
-    for axes, (title, prices) in zip(panels, vectors.items(), strict=True):
-        layers.prepare(axes, case, title, power=False)
-        layers.draw_pipes(axes, case, LIGHT_GREY)
-        points = layers.draw_prices(axes, case, prices, scale)
-        axes.legend(handles=_junction_handles(), fontsize=7, loc="lower right", framealpha=0.9)
-    _add_colour_bar(figure, list(panels), points, every, _PRICE_LABEL)
-    return figure
-
-
 def price_panels(case: Case, prices_usd_per_mwh: Mapping[str, FloatArray]) -> dict[str, Figure]:
-    """The same as one small figure for each title, with both networks: for pages that arrange them.
+    """Gas prices by junction on one colour scale, such as before and after a release, a small figure each.
 
-    Letters are large for the size of the figure, since a page on a phone shows it 5 cm wide.
+    The keys are the titles; pages arrange the figures. Letters are large for the size of the figure, since a
+    page on a phone shows it 5 cm wide.
     """
     vectors, every = _prices_to_draw(case, prices_usd_per_mwh)
     scale = _scale(every, _NARROWEST_PRICE)
@@ -160,7 +143,7 @@ def _headline(solution: GaucSolution) -> str:
     return (
         f"{solution.case.title}\npower {solution.power_stress:+.0%}, "
         f"gas demand {solution.demand_mwh.sum():,.0f} MWh/day, plants burn {burn:,.0f} MWh/day; "
-        f"cost {solution.objective_uc_usd:,.0f} \\$, gap {gap} ({solution.status.value})"
+        f"cost {solution.leader_cost_usd:,.0f} \\$, gap {gap} ({solution.status.value})"
     )
 
 

@@ -3,15 +3,21 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.cases.entities import Compressor, Pipe, Regulator, upstream_downstream
 from ppsm.cases.schema import Case
-from ppsm.markets.gas import GasMarket
-from ppsm.markets.weymouth import fitted_pressures
+from ppsm.errors import SolverError
+from ppsm.markets.model.gas import GasMarket
 
 # A line this close to its rating is drawn as full.
 _FULL = 0.999
+# Missing pressure is worse than throttling: a valve can throttle, nothing makes pressure.
+_MISSING_WEIGHT = 1000.0
+# Where several pressures fit equally well the highest are taken; too small a reward to be traded for a fit.
+_HIGH_PRESSURE_REWARD = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,3 +83,59 @@ def power_state(case: Case, power_stress: float, output_mw: FloatArray, hour: in
     flow = mw_per_rad * (incidence @ angle - shift)
     rating = np.array([line.rating_mw for line in case.lines])
     return PowerState(flow, np.abs(flow) >= _FULL * rating)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPressures:
+    """Pressures that fit given flows best, and what is left of the true equation pipe by pipe.
+
+    ``missing_bar2``: the drop of squared pressure that the equation needs and the bounds do not give.
+    ``throttled_bar2``: the drop that a valve would have to take, because loops do not close otherwise.
+    """
+
+    squared_pressure_bar2: FloatArray
+    missing_bar2: FloatArray
+    throttled_bar2: FloatArray
+
+
+def fitted_pressures(case: Case, flow_mwh: ArrayLike) -> FittedPressures:
+    """Find the highest squared pressures that come closest to the true Weymouth equation at these flows.
+
+    The market has ``<=`` in its place, which lets a pipe carry less than its pressures would drive, as if it
+    were throttled, and pressures of a linear program are rarely unique.
+    """
+    flow = frozen_vector(flow_mwh, len(case.pipes), "the flow of the pipes")
+    index = {row.junction: position for position, row in enumerate(case.junctions)}
+    junctions, pipes = len(index), len(case.pipes)
+    equations = np.zeros((pipes, junctions + 2 * pipes))
+    for row, pipe in enumerate(case.pipes):
+        up, down = (index[end] for end in upstream_downstream(pipe))
+        # psi_up - psi_down + missing - throttled = (flow / k)^2
+        equations[row, [up, down, junctions + row, junctions + pipes + row]] = 1.0, -1.0, 1.0, -1.0
+    drop = (flow / np.array([pipe.weymouth_mwh_per_bar for pipe in case.pipes])) ** 2
+    bounds = [(row.pressure_min_bar**2, row.pressure_max_bar**2) for row in case.junctions]
+    result = linprog(
+        np.concatenate(
+            [np.full(junctions, -_HIGH_PRESSURE_REWARD), np.full(pipes, _MISSING_WEIGHT), np.ones(pipes)]
+        ),
+        A_ub=_station_rows(case, index, junctions + 2 * pipes),
+        b_ub=np.zeros(2 * (len(case.compressors) + len(case.regulators))),
+        A_eq=equations,
+        b_eq=drop,
+        bounds=[*bounds, *[(0.0, None)] * (2 * pipes)],
+        method="highs",
+    )
+    if result.x is None:
+        raise SolverError(f"no pressures fit the stations of the case '{case.name}': {result.message}")
+    return FittedPressures(*np.split(result.x, [junctions, junctions + pipes]))
+
+
+def _station_rows(case: Case, index: dict[str, int], width: int) -> FloatArray:
+    """Return ``psi_down - r_max^2 psi_up`` and ``r_min^2 psi_up - psi_down``, which must not be positive."""
+    stations: tuple[Compressor | Regulator, ...] = (*case.compressors, *case.regulators)
+    rows = np.zeros((2 * len(stations), width))
+    for number, station in enumerate(stations):
+        up, down = (index[end] for end in upstream_downstream(station))
+        rows[2 * number, [down, up]] = 1.0, -(station.ratio_max**2)
+        rows[2 * number + 1, [up, down]] = station.ratio_min**2, -1.0
+    return rows

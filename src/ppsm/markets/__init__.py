@@ -1,1 +1,59 @@
-"""Markets built from cases: readable linopy models whose matrices are taken once."""
+"""The markets of a case and the game that the leader plays with them, in three rooms and a page of numbers.
+
+==========  ==========================================================================================
+``model/``  the markets one by one: UC, EM and GM of the paper's appendix, and what ties them together
+``gauc/``   gas-aware unit commitment: the search for the best valid commitment and for its bound
+``check/``  the independent certificate of an answer, and why there is none
+``tuning``  every number that steers the search, with a sentence each
+==========  ==========================================================================================
+
+Each room may import those above it. The names here are imported on demand: they need linopy, which takes
+longer than all the rest.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ppsm.markets.check.certificate import Certificate, Fault, certify
+    from ppsm.markets.check.shortages import GasExplanation, explain_gas
+    from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+    from ppsm.markets.model.commitment import Before, UnitCommitment
+    from ppsm.markets.model.electricity import Dispatch, ElectricityMarket
+    from ppsm.markets.model.gas import GasMarket, build_gas_market
+
+__all__ = [
+    "Before",
+    "Certificate",
+    "Dispatch",
+    "ElectricityMarket",
+    "Fault",
+    "GasAwareCommitment",
+    "GasExplanation",
+    "GasMarket",
+    "GaucSolution",
+    "UnitCommitment",
+    "build_gas_market",
+    "certify",
+    "explain_gas",
+]
+
+_HOMES = {
+    "check.certificate": ("Certificate", "Fault", "certify"),
+    "check.shortages": ("GasExplanation", "explain_gas"),
+    "gauc.solver": ("GasAwareCommitment", "GaucSolution"),
+    "model.commitment": ("Before", "UnitCommitment"),
+    "model.electricity": ("Dispatch", "ElectricityMarket"),
+    "model.gas": ("GasMarket", "build_gas_market"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"ppsm.markets.{module}"), name)
+    raise AttributeError(f"module 'ppsm.markets' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ppsm.cases.csv_tables import fail, key, number, read_table
 from ppsm.cases.demand import write_demand
 from ppsm.cases.schema import Case
-from ppsm.cases.tables import fail, key, number, read_table
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.prior import PublicPrior
 

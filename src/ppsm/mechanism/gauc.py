@@ -1,6 +1,6 @@
 """Gas-aware unit commitment as a coordination: the leader commits plants, the gas market is sensitive.
 
-Step 2b. Predicted gas prices ask for levels (:mod:`ppsm.markets.validity`), and UC at these levels is the
+Step 2b. Predicted gas prices ask for levels (:mod:`ppsm.markets.model.validity`); UC at these levels is the
 leader's problem with prices fixed. It is a prediction, so a gap of 1 % is enough: a commitment next to the
 LP relaxation has it (0.1 to 0.4 % on the Northeast case) in 0.3 s of CPU time, and 0.7 s once per power
 stress, where HiGHS needs 1.2 s for the whole MILP. The search starts from the relaxation without prices and
@@ -18,8 +18,8 @@ from ppsm.cases.schema import Case
 from ppsm.errors import InputError
 from ppsm.games.follower import Follower
 from ppsm.interrupts import watched
-from ppsm.markets.evaluate import PowerAnswer
-from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
+from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+from ppsm.markets.model.followers import PowerAnswer
 from ppsm.mechanism.coordination import Decision, Outcome
 from ppsm.mechanism.game import published
 from ppsm.mechanism.history import InventedDays, invent_days
@@ -123,7 +123,7 @@ class GaucCoordination:
                 names = tuple(link.fleet for link in self.case.links)
                 burn = power.dispatch.burn_mwh
                 return Decision(
-                    burn, names, "MWh of gas a day", power.cost_usd, Status.INCUMBENT, note, power
+                    burn, names, "MWh of gas a day", power.leader_cost_usd, Status.INCUMBENT, note, power
                 )
         raise InputError(
             f"no commitment of the case '{self.case.name}' was found that serves a power stress of "
@@ -136,7 +136,7 @@ class GaucCoordination:
             commitment = self.followers.commitment
             program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
             limits = SolveLimits(gap=_DECISION_GAP, seconds=_DECISION_SECONDS, feasibility=_FEASIBILITY)
-            outcome = commitment.solve_near_relaxation(self.power_stress, program, key, limits)
+            outcome = commitment.solve_near_relaxation(self.power_stress, program, limits)
             self.decisions_solved += 1
             self._decided[key] = (
                 None
@@ -207,11 +207,11 @@ def case_days(case: Case, power_stress: float, *, days: int = _HISTORY_DAYS, see
 def outcome_of(solution: GaucSolution) -> Outcome:
     """A solution of GAUC without what only the solver needs (and without the demand)."""
     values = {}
-    if solution.objective_em_usd is not None and solution.objective_gm_usd is not None:
-        values = {ELECTRICITY: solution.objective_em_usd, GAS: solution.objective_gm_usd}
+    if solution.electricity_value_usd is not None and solution.gas_value_usd is not None:
+        values = {ELECTRICITY: solution.electricity_value_usd, GAS: solution.gas_value_usd}
     return Outcome(
         status=solution.status,
-        leader_cost=solution.objective_uc_usd,
+        leader_cost=solution.leader_cost_usd,
         leader_bound=solution.bound_usd,
         gap=solution.gap,
         values=values,

@@ -22,7 +22,7 @@ from ppsm.cases.schema import Case
 from ppsm.cases.stress import check_stress
 from ppsm.errors import InputError
 from ppsm.fidelity.problem import SearchLimits
-from ppsm.markets.gauc import GasAwareCommitment
+from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.game import published
 from ppsm.mechanism.gauc import GaucCoordination

@@ -1,8 +1,9 @@
 """What published networks do not say and a case needs: commitment data, bids, shapes, bounds, with sources.
 
-The defaults serve any imported network; :mod:`ppsm.cases.calibration.northeast` states what it changes.
+The defaults serve any imported network; ``NORTHEAST`` at the end states what it changes, and the page
+docs/northeast.md explains each choice.
 Sources: [RTS] RTS-GMLC ``SourceData/gen.csv`` (DOE/NREL/Alliance); [NYISO] an 11-zone NYISO model's unit
-figures; [PGLib] PGLib-UC ``ferc/2015-02-01_lw.json`` (CC-BY-4.0); [own] chosen here.
+numbers; [PGLib] PGLib-UC ``ferc/2015-02-01_lw.json`` (CC-BY-4.0); [own] chosen here.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ def winter_load_shape() -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Technology:
-    """Commitment figures of one kind of unit, relative to its size; gas bids come from heat rates instead."""
+    """Commitment data of one kind of unit, relative to its size; gas bids come from heat rates instead."""
 
     min_output: float
     ramp_per_h: float
@@ -110,3 +111,58 @@ def spread_factor(index: int, spread: float) -> float:
     """Return a factor in 1 +- spread: multiples of the golden ratio, which never repeat and need no seed."""
     golden = 0.6180339887498949
     return 1.0 + spread * (2.0 * ((index * golden) % 1.0) - 1.0)
+
+
+# Load that no fleet can serve costs the approximate dispatch this much, more than any bid.
+UNSERVED_USD_PER_MWH = 10_000.0
+
+
+@dataclass(frozen=True)
+class Routing:
+    """How flow directions are found: numbers of one small MILP, which no market sees."""
+
+    # Tangents of the Weymouth equation, as in the market.
+    tangents: int = 8
+    # A token cost of moving gas makes the cheapest routing, and so the directions, unique;
+    transport_usd_per_mwh_km: float = 1e-4
+    # a station counts as a pipe of this length.
+    station_km: float = 1.0
+    # A component that carries less keeps its published orientation.
+    still_mwh: float = 1e-3
+    # The MILP is solved to this relative gap.
+    gap: float = 1e-6
+
+
+ROUTING = Routing()
+
+# The paper's demand at +130 % peaks at 98.31e2 MWh; the largest published delivery is 1.3926 per unit.
+MWH_PER_FLOW_UNIT = 3069.33
+
+NORTHEAST = Assumptions(
+    name="northeast",
+    title="Northeastern US: 36-bus power system and 146-junction gas network",
+    source=(
+        "Networks from GasPowerModels.jl (Los Alamos National Laboratory), after Bent, Blumsack, "
+        "Van Hentenryck, Borraz-Sanchez, Shahriari, IEEE Trans. Power Systems 33(6), 2018; see SOURCE.md for "
+        "licence and changes"
+    ),
+    mwh_per_flow_unit=MWH_PER_FLOW_UNIT,
+    # The modelled single-line pipelines carry a twentieth of the fleets' gas; and 3069 MWh per unit of flow
+    # is about what 44.48 kg/s carry in one hour, so a day's burn enters on the scale of an hour.
+    gas_share=round(1 / 20 / 24, 6),
+    # 365 GW of gas capacity are planning limits for 138 GW of load; 0.55 leaves about 1.4 times the peak.
+    gas_capacity_factor=0.55,
+    unit_size_mw=600.0,
+    # Loads rise by up to 60 % and plants are fleets; at 3 times the ratings one bus cannot be served.
+    line_rating_factor=4.0,
+    # 12 receipts x 6 blocks x 0.28 are 20.2 per unit for at most 16.3 of demand and burn: enough everywhere,
+    # and the fifth block is reached in the stressed ones.
+    supply_block_flow_units=0.28,
+    # where the most stressed cell clears
+    direction_price_usd_per_mmbtu=6.1,
+    # Half a bar of daily pressure swing: small noise at a dead end is taken up, large noise is not.
+    pack_swing_bar=0.5,
+    # The paper's stress factors: 6 x 7 cells of 30 repetitions are its 1260 instances.
+    power_stress=(0.30, 0.36, 0.42, 0.48, 0.54, 0.60),
+    gas_stress=(0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3),
+)

@@ -1,29 +1,41 @@
-"""Flow directions of a gas network from one small MILP: least-cost supply with a binary per component.
+"""Flow directions of a gas network from one small MILP, and the approximate burn at which they are found.
 
 The gas market takes directions as known. Here they are found at given withdrawals (for a calibrated case
 those of its most stressed cell): each pipe, compressor and regulator may carry gas either way, and the
 tangents of the Weymouth equation and the pressure ratios hold along the way chosen.
+
+The burn has to be known before any market is solved. In :func:`approximate_dispatch` every block of every
+fleet may run on its own (no commitment, no ramps), hour by hour under DC power flow, and a gas block costs
+its bid or its fuel, whichever is more: that is how gas prices push plants back.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
 import linopy
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 import xarray as xr
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
 
 from ppsm.arrays import FloatArray
+from ppsm.cases.calibration.assumptions import ROUTING, UNSERVED_USD_PER_MWH
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
 
-_TANGENTS = 8
-# A token cost of moving gas makes the cheapest routing, and so the directions, unique.
-_TRANSPORT_USD_PER_MWH_KM = 1e-4
-_STATION_KM = 1.0
-_STILL_MWH = 1e-3
+
+def withdrawals_mwh(case: Case, demand_mwh: ArrayLike, burn_mwh: ArrayLike) -> FloatArray:
+    """Return what leaves the network at each junction: demand per delivery plus burn per link."""
+    index = {row.junction: position for position, row in enumerate(case.junctions)}
+    total = np.zeros(len(index))
+    np.add.at(total, [index[row.junction] for row in case.deliveries], np.asarray(demand_mwh))
+    np.add.at(total, [index[row.junction] for row in case.links], np.asarray(burn_mwh))
+    return total
 
 
 def with_flow_directions(case: Case, withdrawal_mwh: FloatArray) -> Case:
@@ -54,10 +66,12 @@ def with_flow_directions(case: Case, withdrawal_mwh: FloatArray) -> Case:
         names = forward.indexes[kind]
         incidence = _places(names, junctions, down) - _places(names, junctions, up)
         net_inflow = net_inflow + ((forward - backward) * incidence).sum(kind)
-        length = [getattr(row, "length_km", _STATION_KM) for row in rows]
+        length = [getattr(row, "length_km", ROUTING.station_km) for row in rows]
         cost = (
             cost
-            + (xr.DataArray(length, coords=[names]) * _TRANSPORT_USD_PER_MWH_KM * (forward + backward)).sum()
+            + (
+                xr.DataArray(length, coords=[names]) * ROUTING.transport_usd_per_mwh_km * (forward + backward)
+            ).sum()
         )
         psi_up, psi_down = _at(psi, up, names), _at(psi, down, names)
         if kind == "pipe":
@@ -85,7 +99,7 @@ def _minimised(model: Any, demand_mwh: float) -> FloatArray:
     problem.integrality_ = [kinds.kContinuous if kind == "C" else kinds.kInteger for kind in matrices.vtypes]
     solver = highspy.Highs()
     solver.silent()
-    solver.setOptionValue("mip_rel_gap", 1e-6)
+    solver.setOptionValue("mip_rel_gap", ROUTING.gap)
     solver.passModel(problem)
     solver.run()
     status = solver.getModelStatus()
@@ -137,9 +151,9 @@ def _add_pipes(model: Any, rows: Sequence[Any], flows: tuple[Any, Any, Any], dro
     model.add_constraints(drop - spread * way >= -spread, name="pipe_falls_forward")
     model.add_constraints(drop - spread * way <= 0, name="pipe_falls_backward")
     constant = np.array([[row.weymouth_mwh_per_bar] for row in rows])
-    numbers = pd.Index(range(1, _TANGENTS), name="tangent")
+    numbers = pd.Index(range(1, ROUTING.tangents), name="tangent")
     touched: list[Any] = [names, numbers]
-    at = constant * np.sqrt(spread) * (numbers.to_numpy() / (_TANGENTS - 1)) ** 2
+    at = constant * np.sqrt(spread) * (numbers.to_numpy() / (ROUTING.tangents - 1)) ** 2
     slope = xr.DataArray(constant**2 / (2 * at), coords=touched)
     half = xr.DataArray(at / 2, coords=touched)
     slack = slope * spread
@@ -170,7 +184,90 @@ def _directed(case: Case, model: Any, solution: FloatArray) -> Case:
         forward, backward = (model.variables[f"{kind}_{way}"].labels for way in ("forward", "backward"))
         net = value[forward.to_numpy()].to_numpy() - value[backward.to_numpy()].to_numpy()
         tables[f"{kind}s"] = tuple(
-            replace(row, flow_direction="reverse" if flow < -_STILL_MWH else "forward")
+            replace(row, flow_direction="reverse" if flow < -ROUTING.still_mwh else "forward")
             for row, flow in zip(rows, net, strict=True)
         )
     return replace(case, **tables)
+
+
+@dataclass(frozen=True)
+class ApproximateDispatch:
+    """Daily outcome: gas burn per link, cost, and load that the network could not serve."""
+
+    burn_mwh: FloatArray
+    cost_usd: float
+    unserved_mwh: float
+
+
+def approximate_dispatch(
+    case: Case, power_stress: float, gas_price_usd_per_mmbtu: ArrayLike
+) -> ApproximateDispatch:
+    """Dispatch every hour of the day at one gas price per link (or one for all)."""
+    prices = np.broadcast_to(np.asarray(gas_price_usd_per_mmbtu, dtype=np.float64), (len(case.links),))
+    fleet_index = {fleet.fleet: index for index, fleet in enumerate(case.fleets)}
+    count = np.array([fleet.unit_count for fleet in case.fleets])
+    owner = np.array([fleet_index[bid.fleet] for bid in case.bids])
+    fuel = np.zeros(len(case.fleets))
+    for link, price in zip(case.links, prices, strict=True):
+        fuel[fleet_index[link.fleet]] = link.heat_rate_mmbtu_per_mwh * price
+    cost = np.maximum([bid.price_usd_per_mwh for bid in case.bids], fuel[owner])
+    size = np.array([bid.size_mw for bid in case.bids]) * count[owner]
+    hourly = _HourlyProblem(case, owner, cost, size)
+    fleet_mwh = np.zeros(len(case.fleets))
+    total, unserved = 0.0, 0.0
+    for load in case.load_mw(power_stress):
+        output, hour_cost, short = hourly.solve(load)
+        fleet_mwh += np.bincount(owner, weights=output, minlength=len(fleet_mwh))
+        total += hour_cost
+        unserved += short
+    burn = np.array([fleet_mwh[fleet_index[link.fleet]] * link.burn_mwh_per_mwh for link in case.links])
+    return ApproximateDispatch(burn, total, unserved)
+
+
+class _HourlyProblem:
+    """min cost of blocks  s.t.  output + injection - load + unserved = outflow,  line limits."""
+
+    def __init__(self, case: Case, owner: np.ndarray, cost: FloatArray, size: FloatArray) -> None:
+        bus_index = {bus.bus: index for index, bus in enumerate(case.buses)}
+        buses, blocks, lines = len(case.buses), len(owner), len(case.lines)
+        at_bus = [bus_index[case.fleets[fleet].bus] for fleet in owner]
+        place = sp.csr_array((np.ones(blocks), (at_bus, range(blocks))), shape=(buses, blocks))
+        starts = [bus_index[line.from_bus] for line in case.lines]
+        ends = [bus_index[line.to_bus] for line in case.lines]
+        signs = np.concatenate([np.ones(lines), -np.ones(lines)])
+        incidence = sp.csr_array(
+            (signs, ([*range(lines), *range(lines)], starts + ends)), shape=(lines, buses)
+        )
+        susceptance = np.array([case.base_mva / line.reactance_pu for line in case.lines])
+        shift_mw = susceptance * np.array([math.radians(line.shift_deg) for line in case.lines])
+        flow = sp.diags_array(susceptance) @ incidence
+        rated = [index for index, line in enumerate(case.lines) if math.isfinite(line.rating_mw)]
+        rating = np.array([case.lines[index].rating_mw for index in rated])
+        self._blocks = blocks
+        self._cost = np.concatenate([cost, np.zeros(buses), np.full(buses, UNSERVED_USD_PER_MWH)])
+        self._balance = sp.hstack([place, -(incidence.T @ flow), sp.eye_array(buses)]).tocsr()
+        self._fixed = np.array([bus.injection_mw for bus in case.buses]) + incidence.T @ shift_mw
+        limits = sp.hstack(
+            [sp.csr_array((len(rated), blocks)), flow[rated], sp.csr_array((len(rated), buses))]
+        )
+        self._limits = sp.vstack([limits, -limits]).tocsr()
+        self._limit = np.concatenate([rating + shift_mw[rated], rating - shift_mw[rated]])
+        angles = [(0.0, 0.0)] + [(None, None)] * (buses - 1)
+        self._bounds = [(0.0, value) for value in size] + angles + [(0.0, None)] * buses
+
+    def solve(self, load: FloatArray) -> tuple[FloatArray, float, float]:
+        result = linprog(
+            self._cost,
+            A_ub=self._limits if self._limit.size else None,
+            b_ub=self._limit if self._limit.size else None,
+            A_eq=self._balance,
+            b_eq=load - self._fixed,
+            bounds=self._bounds,
+            method="highs",
+        )
+        if result.x is None:
+            raise InputError(
+                "the power network cannot be balanced: a fixed injection exceeds load and lines."
+            )
+        unserved = float(result.x[-len(load) :].sum())
+        return result.x[: self._blocks], float(result.fun or 0.0), unserved

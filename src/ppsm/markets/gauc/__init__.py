@@ -1,0 +1,24 @@
+"""Gas-aware unit commitment (GAUC): the search for the best valid commitment and for a bound on it.
+
+The leader commits (UC), EM dispatches, GM prices the gas that is burned, and a running plant's last selected
+bid must cover its fuel. An answer is valid if its plants stand at the **levels** that its gas prices ask for
+(:mod:`ppsm.markets.model.validity`); UC at given levels is a MILP that knows nothing of the gas demand. The
+search moves an incumbent down and a bound up until they meet:
+
+1. *Relax* (``solver``): UC at level 0 ignores prices, so that its bound holds for every answer.
+2. *Evaluate* (``solver`` with :mod:`ppsm.markets.model.followers`): commitments remembered at this power
+   stress (``memory``), then UC -> EM -> GM -> the levels that prices ask for -> UC at these, until one is
+   valid. Where GM cannot serve the burn, UC beside the region of GM commits what it can (``deliverable``);
+   the bound of that holds too.
+3. *Bound by price floors* (``floors``): all answers that would beat the incumbent by more than the gap have a
+   burn in a small ``region``, found by LPs over UC's relaxation with the cost target as a row. On it an
+   affine ``recourse`` of the gas network bounds GM's value from above, and one price vector from below;
+   prices are subgradients, so that the two give a floor of every optimal price. The region is cut where the
+   merit order of supply has its steps, because within a slice one price rules; what all slices prove, all
+   answers have. Levels that the floors ask for shrink the region, and so on; UC at them bounds these answers.
+   Where the gap asked for is out of reach, multiples of it are tried.
+4. *Enumerate* (``enumeration``), in small cases: commitments in order of cost, each with its best valid
+   levels (children raise one level, which never lowers EM's cost), until the next cannot be better.
+
+Limits and Ctrl-C end the search anywhere with incumbent, bound and gap as they are.
+"""

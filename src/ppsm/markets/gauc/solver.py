@@ -1,0 +1,327 @@
+"""GAUC, gas-aware unit commitment: solve the three-level game (3)-(5) of the paper's appendix.
+
+:class:`GasAwareCommitment` is for users and keeps what it learns; :class:`Search` is one solve: the steps
+that :mod:`ppsm.markets.gauc` tells, from cheap to dear, until incumbent and bound meet.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray, IntArray, frozen_vector
+from ppsm.cases.schema import Case
+from ppsm.markets.gauc.deliverable import deliverable_commitment
+from ppsm.markets.gauc.enumeration import can_enumerate, enumerate_commitments
+from ppsm.markets.gauc.floors import PriceFloors
+from ppsm.markets.gauc.memory import CommitmentMemory, RememberedCommitment
+from ppsm.markets.model.followers import Followers, GameAnswer, PowerAnswer
+from ppsm.markets.tuning import TUNING
+from ppsm.solvers.mip import SolveLimits
+from ppsm.status import Status, relative_gap
+
+_BY_FLOORS = "price floors"
+
+Progress = Callable[[str, float | None, float | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class GaucSolution:
+    """The outcome of a solve in $ and MWh, None where there is no answer.
+
+    ``leader_cost_usd`` is UC's cost, appendix (3a); the values of the followers are their optimal costs.
+
+    ``on`` counts running units (fleets x hours), ``levels`` are those of the plants (links); ``solved`` is
+    the number of unit commitments that it took.
+    """
+
+    case: Case
+    power_stress: float
+    demand_mwh: FloatArray
+    status: Status
+    leader_cost_usd: float | None
+    electricity_value_usd: float | None
+    gas_value_usd: float | None
+    bound_usd: float | None
+    gap: float | None
+    gas_prices_usd_per_mwh: FloatArray | None
+    on: IntArray | None
+    output_mw: FloatArray | None
+    burn_mwh: FloatArray | None
+    gas_columns: FloatArray | None
+    levels: IntArray | None
+    bound_from: str
+    solved: int
+    seconds: float
+
+
+class GasAwareCommitment:
+    """Solves GAUC of one case for any power stress and demand; keeps what it learns between solves."""
+
+    def __init__(self, case: Case, cache: Path | None = None) -> None:
+        self.case = case
+        self.followers = Followers(case)
+        self.memory = CommitmentMemory(case, cache)
+        self.floors = PriceFloors(self.followers)
+        self._answers: dict[tuple[float, tuple[int, ...]], PowerAnswer | None] = {}
+
+    def solve(
+        self,
+        power_stress: float,
+        demand_mwh: ArrayLike,
+        *,
+        gap: float = 5e-4,
+        time_limit: float = math.inf,
+        progress: Progress | None = None,
+        proof: bool = True,
+    ) -> GaucSolution:
+        """Solve the game at a power stress and a demand vector; best so far at the limit or on Ctrl-C.
+
+        Without ``proof`` a valid answer is enough, whatever its gap.
+        """
+        demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
+        search = Search(self, float(power_stress), demand, gap, time_limit, progress)
+        try:
+            search.run(proof=proof)
+        except KeyboardInterrupt:
+            search.finished = False
+        return search.solution()
+
+
+class Search:
+    """One solve: the incumbent, the bound, and the steps that move them."""
+
+    def __init__(
+        self,
+        solver: GasAwareCommitment,
+        power_stress: float,
+        demand: FloatArray,
+        gap: float,
+        time_limit: float,
+        progress: Progress | None,
+    ) -> None:
+        self.solver, self.followers = solver, solver.followers
+        self.power_stress, self.demand, self.gap = power_stress, demand, gap
+        self.started = time.perf_counter()
+        self.deadline = self.started + time_limit
+        self.progress = progress
+        self.best: GameAnswer | None = None
+        self.bound, self.bound_from = -math.inf, "nothing"
+        self.infeasible, self.finished = False, True
+        self.solved = 0
+
+    def left(self) -> float:
+        """Seconds until the limit."""
+        return self.deadline - time.perf_counter()
+
+    def run(self, *, proof: bool) -> None:
+        """Incumbent first, then bounds from cheap to dear, until they meet or nobody asks for a proof."""
+        base = self._unit_commitment(np.zeros(self.followers.levels.count, dtype=np.int64))
+        if base is None:
+            return
+        self._raise_bound(base.bound_usd, "unit commitment without prices")
+        self._try_remembered()
+        if not self._closed():
+            self._price_loop(base)
+        if self.best is not None and not proof:
+            return
+        for slack in TUNING.slacks:
+            if self._closed() or self.best is None:
+                break
+            left = relative_gap(self.best.power.leader_cost_usd, self.bound)
+            is_worth_it = slack == 1.0 or slack * self.gap < TUNING.worth_proving * left
+            if is_worth_it and self._prove_with_floors(self.best, slack * self.gap):
+                break
+        if not self._closed() and can_enumerate(self.followers):
+            self._enumerate()
+
+    def _closed(self) -> bool:
+        if self.infeasible:
+            return True
+        return self.best is not None and relative_gap(self.best.power.leader_cost_usd, self.bound) <= self.gap
+
+    def _say(self, what: str) -> None:
+        if self.progress is not None:
+            objective = None if self.best is None else self.best.power.leader_cost_usd
+            self.progress(what, objective, self.bound if math.isfinite(self.bound) else None)
+
+    def _raise_bound(self, bound_usd: float, reason: str) -> None:
+        if bound_usd > self.bound:
+            self.bound, self.bound_from = bound_usd, reason
+            self._say(reason)
+
+    def _offer(self, answer: GameAnswer | None) -> None:
+        """Take a valid answer as incumbent if it is cheaper."""
+        if answer is None or answer.invalid:
+            return
+        if self.best is None or answer.power.leader_cost_usd < self.best.power.leader_cost_usd:
+            self.best = answer
+            self._say("valid commitment")
+
+    def _unit_commitment(self, levels: IntArray) -> RememberedCommitment | None:
+        """UC at levels, remembered or solved; None where it is infeasible or the time is up."""
+        key = tuple(int(level) for level in levels)
+        known = self.solver.memory.get(self.power_stress, key)
+        if known is not None and relative_gap(known.objective_usd, known.bound_usd) <= self.gap:
+            return known
+        if self.left() <= 0:
+            self.finished = False
+            return None
+        self._say("unit commitment" if not levels.any() else "unit commitment at higher levels")
+        commitment = self.followers.commitment
+        program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
+        limits = SolveLimits(
+            gap=TUNING.commitment_share_of_gap * self.gap,
+            seconds=self.left(),
+            feasibility=TUNING.commitment_feasibility,
+        )
+        outcome = commitment.solve(program, limits)
+        self.solved += 1
+        if outcome.on is None or outcome.objective_usd is None or outcome.bound_usd is None:
+            self.finished &= outcome.status is Status.INFEASIBLE
+            if outcome.status is Status.INFEASIBLE and not levels.any():
+                self.infeasible = True
+            return None
+        found = RememberedCommitment(
+            self.power_stress, key, outcome.on, outcome.objective_usd, outcome.bound_usd, outcome.seconds
+        )
+        self.solver.memory.put(found)
+        return found
+
+    def _answer(self, known: RememberedCommitment) -> GameAnswer | None:
+        """Both followers' answers to a remembered commitment; EM's part is solved once per commitment."""
+        answers = self.solver._answers
+        key = (known.power_stress, known.levels)
+        if key not in answers:
+            levels = np.array(known.levels, dtype=np.int64)
+            answers[key] = self.followers.power_answer(known.power_stress, known.on, levels)
+        power = answers[key]
+        return None if power is None else self.followers.game_answer(power, self.demand)
+
+    def _try_remembered(self) -> None:
+        """The cheapest remembered commitment that is valid at this demand."""
+        for known in self.solver.memory.at(self.power_stress):
+            self._offer(self._answer(known))
+            if self.best is not None:
+                return
+
+    def _price_loop(self, base: RememberedCommitment) -> None:
+        """Raise levels to what prices ask for until a commitment is valid."""
+        levels = np.array(base.levels, dtype=np.int64)
+        current: RememberedCommitment | None = base
+        for _ in range(TUNING.price_rounds):
+            if current is None:
+                return
+            answer = self._answer(current)
+            if answer is None:
+                self._deliver(levels)
+                return
+            self._offer(answer)
+            if not answer.invalid:
+                return
+            prices = answer.gas.prices_usd_per_mwh[self.followers.gas.plants]
+            levels = np.maximum(levels, self.followers.levels.needed(prices))
+            current = self._unit_commitment(levels)
+
+    def _deliver(self, levels: IntArray) -> None:
+        """Where GM cannot serve UC's burn: commitments that it can, at rising levels until one is valid.
+
+        Mostly EM then dispatches what GM cannot serve after all. That ends the search without a verdict, so
+        that a fine one is made only where a coarse one leads to an answer.
+        """
+        coarse, fine = max(TUNING.coarse_gap, self.gap), TUNING.commitment_share_of_gap * self.gap
+        has_bound = False
+        for _ in range(TUNING.price_rounds):
+            answer = self._deliverable(levels, coarse)
+            if answer is not None and not answer.invalid:
+                answer = self._deliverable(levels, fine)
+                has_bound = not levels.any()
+            if answer is None or not answer.invalid:
+                break
+            prices = answer.gas.prices_usd_per_mwh[self.followers.gas.plants]
+            levels = np.maximum(levels, self.followers.levels.needed(prices))
+        if self.best is not None and not has_bound and not self._closed():
+            self._deliverable(np.zeros_like(levels), fine)  # whose bound holds at all levels
+
+    def _deliverable(self, levels: IntArray, gap: float) -> GameAnswer | None:
+        """The answer to a cheapest commitment at some levels whose burn GM can serve, if there is one."""
+        if self.left() <= 0:
+            return None
+        outcome = deliverable_commitment(
+            self.followers, self.power_stress, levels, self.demand, gap=gap, seconds=self.left()
+        )
+        if outcome is None:
+            return None
+        self.solved += 1
+        if outcome.status is Status.INFEASIBLE and not levels.any():
+            self.infeasible = True
+        if outcome.on is None:
+            return None
+        if outcome.bound_usd is not None and not levels.any():
+            self._raise_bound(outcome.bound_usd, "unit commitment that the gas network can serve")
+        power = self.followers.power_answer(self.power_stress, outcome.on, levels)
+        answer = None if power is None else self.followers.game_answer(power, self.demand)
+        self._offer(answer)
+        return answer
+
+    def _prove_with_floors(self, best: GameAnswer, gap: float) -> bool:
+        """Levels that every answer better by a gap must have, and UC at them; whether none is that good."""
+        target = best.power.leader_cost_usd * (1 - TUNING.target_share_of_gap * gap)
+        self._say("price floors")
+        proof = self.solver.floors.levels(self.power_stress, self.demand, target, best, self.left)
+        if proof.nothing:
+            self._raise_bound(target, _BY_FLOORS)
+            return True
+        raised = self._unit_commitment(proof.levels) if proof.levels.any() else None
+        if raised is None:
+            return False
+        # Answers below the target have these levels; answers above it are no news.
+        self._raise_bound(min(raised.bound_usd, target), _BY_FLOORS)
+        self._offer(self._answer(raised))
+        return raised.bound_usd >= target
+
+    def _enumerate(self) -> None:
+        result = enumerate_commitments(
+            self.followers, self.power_stress, self.demand, self.best, self.gap, self.left
+        )
+        self.solved += result.commitments
+        self._offer(result.answer)
+        self._raise_bound(result.bound_usd, "enumeration of commitments")
+        self.finished &= result.finished
+        self.infeasible = self.best is None and result.finished
+
+    def solution(self) -> GaucSolution:
+        """What is known now."""
+        best = self.best
+        cost = None if best is None else best.power.leader_cost_usd
+        bound = self.bound if math.isfinite(self.bound) else None
+        gap = None if cost is None or bound is None else relative_gap(cost, bound)
+        if best is None:
+            status = Status.INFEASIBLE if self.infeasible else Status.NO_INCUMBENT
+        else:
+            proven = gap is not None and gap <= self.gap
+            status = Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT
+        return GaucSolution(
+            case=self.solver.case,
+            power_stress=self.power_stress,
+            demand_mwh=self.demand,
+            status=status,
+            leader_cost_usd=cost,
+            electricity_value_usd=None if best is None else best.power.dispatch.cost_usd,
+            gas_value_usd=None if best is None else best.gas.cost_usd,
+            bound_usd=bound,
+            gap=gap,
+            gas_prices_usd_per_mwh=None if best is None else best.gas.prices_usd_per_mwh,
+            on=None if best is None else best.power.on,
+            output_mw=None if best is None else best.power.dispatch.output_mw,
+            burn_mwh=None if best is None else best.power.dispatch.burn_mwh,
+            gas_columns=None if best is None else best.gas.columns,
+            levels=None if best is None else best.power.levels,
+            bound_from=self.bound_from,
+            solved=self.solved,
+            seconds=time.perf_counter() - self.started,
+        )

@@ -1,0 +1,111 @@
+"""EM, the electricity market: problem (4) of the paper's appendix, a least-cost dispatch of selected bids.
+
+Commitment and levels fix what the running units offer and must give; the dispatch is a linear program over
+the day under DC power flow (4b). It lives in one solver: commitments and loads change right-hand sides.
+
+Leader and EM pay for the same dispatch, so the dispatch of a UC optimum is an EM optimum at its commitment;
+the solver re-solves it here all the same, and the certificate does so once more on its own.
+"""
+
+from dataclasses import dataclass
+
+import linopy
+import numpy as np
+import xarray as xr
+
+from ppsm.arrays import FloatArray, IntArray
+from ppsm.cases.schema import Case
+from ppsm.games.linopy_reader import read_linopy
+from ppsm.markets.model.power import PowerSystem, add_dispatch, add_network
+from ppsm.markets.tuning import TUNING
+from ppsm.solvers.highs import PersistentLp
+from ppsm.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class Dispatch:
+    """A cleared electricity market: cost in $, output by fleet and hour in MW, daily gas burn by link."""
+
+    cost_usd: float
+    output_mw: FloatArray
+    burn_mwh: FloatArray
+
+
+def build_electricity_market(system: PowerSystem) -> linopy.Model:
+    """Build EM with nothing committed; right-hand sides take the commitment and the load."""
+    model = linopy.Model()
+    accepted, output = add_dispatch(model, system)
+    zero = xr.DataArray(0.0, coords=[system.fleets, system.hours], dims=["fleet", "hour"])
+    there = system.has_block.broadcast_like(zero * system.block_mw.fillna(0.0))
+    # appendix (4c): what is selected: blocks of running units, and their least output
+    offered = 1.0 * accepted.fillna(0)
+    model.add_constraints(offered <= 0 * (zero + there), name="block_limit", mask=there)
+    model.add_constraints(output >= zero, name="least_output")
+    change = output - output.roll(hour=1)
+    model.add_constraints(change <= zero, name="ramp_up")
+    model.add_constraints(-1 * change <= zero, name="ramp_down")
+    add_network(model, system, output)
+    model.add_objective((system.block_usd_per_mwh.fillna(0.0) * accepted.fillna(0)).sum())
+    return model
+
+
+class ElectricityMarket:
+    """EM of a case, alive in HiGHS."""
+
+    def __init__(self, case: Case) -> None:
+        self.system = PowerSystem.of(case)
+        read = read_linopy(build_electricity_market(self.system), "electricity market")
+        rows, columns = read.constraints, read.variables
+        self._blocks = rows["block_limit"].transpose("fleet", "block", "hour").values
+        self._least = rows["least_output"].transpose("fleet", "hour").values
+        self._up = rows["ramp_up"].transpose("fleet", "hour").values
+        self._down = rows["ramp_down"].transpose("fleet", "hour").values
+        self._balance = rows["bus_balance"].transpose("hour", "bus").values
+        self._accepted = columns["accepted_mw"].transpose("fleet", "block", "hour").values
+        self._fleets = np.array([self.system.fleets.get_loc(link.fleet) for link in case.links], dtype=int)
+        self._rates = np.array([link.burn_mwh_per_mwh for link in case.links])
+        self._zero = read.program
+        self._live = PersistentLp(read.program, feasibility=TUNING.dispatch_feasibility)
+
+    def clear(self, power_stress: float, on: IntArray, least_mw: FloatArray) -> Dispatch | None:
+        """Dispatch a commitment (fleets x hours); ``least_mw`` by link is the least output of a running unit.
+
+        None where the commitment cannot serve the load.
+        """
+        system = self.system
+        least = system.least_mw.values.copy()
+        least[self._fleets] = np.where(np.isinf(least_mw), least[self._fleets], least_mw)
+        before = np.roll(on, 1, axis=1)
+        start, stop = np.maximum(on - before, 0), np.maximum(before - on, 0)
+        sizes = np.nan_to_num(system.block_mw.values)[:, :, None] * on[:, None, :]
+        ramp, full, usual = (x.values[:, None] for x in (system.ramp_mw, system.unit_mw, system.least_mw))
+        # A fleet that can cross its range within an hour has no ramp.
+        free = ramp >= full
+        up = np.where(free, np.inf, ramp * (on - start) + full * start - usual * stop)
+        down = np.where(free, np.inf, ramp * (on - start) + full * stop - usual * start)
+        self._set(self._blocks, upper=sizes)
+        self._set(self._least, lower=least[:, None] * on)
+        self._set(self._up, upper=up)
+        self._set(self._down, upper=down)
+        load = system.load_mw(power_stress).transpose("hour", "bus").values
+        constant = self._zero.row_lower[self._balance]
+        self._set(self._balance, lower=constant + load, upper=constant + load)
+        # Where bids tie, what the plants burn must not depend on what was dispatched before.
+        self._live.forget()
+        solution = self._live.solve()
+        if solution.status is not Status.PROVEN_OPTIMAL:
+            return None
+        accepted = np.where(self._accepted >= 0, solution.columns[self._accepted], 0.0)
+        output = np.maximum(accepted, 0.0).sum(axis=1)
+        burn = output[self._fleets].sum(axis=1) * self._rates
+        return Dispatch(solution.objective, output, burn)
+
+    def _set(self, rows: IntArray, lower: FloatArray | None = None, upper: FloatArray | None = None) -> None:
+        there = rows >= 0
+        flat = rows[there]
+        none = np.full(flat.size, np.inf)
+        self._live.set_row_bounds(
+            flat,
+            -none if lower is None else lower[there].astype(np.float64),
+            none if upper is None else upper[there].astype(np.float64),
+        )

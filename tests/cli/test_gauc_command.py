@@ -1,0 +1,101 @@
+"""``ppsm gauc``: what it prints, its notes and its exit codes."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.markets.two_node import solved
+from typer.testing import CliRunner
+
+from ppsm.cli import app
+from ppsm.markets import GasAwareCommitment
+
+GAUC = ["gauc", "--case", "two_node", "--power-stress", "0", "--json"]
+
+
+def test_command(tmp_path: Path) -> None:
+    runner = CliRunner()
+    done = runner.invoke(app, [*GAUC, "--gas-stress", "0", "--cache", str(tmp_path)])
+    assert done.exit_code == 0
+    result = json.loads(done.stdout)
+    assert result["status"] == "optimal"
+    assert result["certificate"] == {"clean": True, "findings": []}
+    assert result["invalid_bids"] == []
+    assert set(result["commitment"]) == {"coal", "gas", "oil"}
+    for field in ("objective_uc", "objective_em", "objective_gm", "bound", "gap", "seconds"):
+        assert result[field] is not None
+    # 20 $/MWh at both junctions, 0.29307107 MWh to the MMBtu
+    assert result["units"]["gas_prices"] == "$/MMBtu"
+    assert list(result["gas_prices"].values()) == pytest.approx([5.861421, 5.861421])
+    demand = tmp_path / "demand.csv"
+    demand.write_text("node,demand_mwh\nhomes,2400\n")
+    done = runner.invoke(app, [*GAUC, "--demand", str(demand)])
+    assert done.exit_code == 1
+    assert "lacks 100 MWh" in json.loads(done.stdout)["explanation"]
+
+
+def test_the_command_names_the_bids_that_the_certificate_finds_invalid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dearer = replace(solved(), gas_prices_usd_per_mwh=np.array([20.0, 90.0]))
+    monkeypatch.setattr(GasAwareCommitment, "solve", lambda *_, **__: dearer)
+    result = json.loads(CliRunner().invoke(app, [*GAUC, "--gas-stress", "0"]).stdout)
+    assert result["invalid_bids"] == ["gas"]
+    assert result["certificate"]["clean"] is False
+
+
+def test_the_command_says_what_may_not_be_expected_of_its_demand(tmp_path: Path) -> None:
+    demand = tmp_path / "demand.csv"
+    demand.write_text("node,demand_mwh\nhomes,500\n")
+    given = CliRunner().invoke(app, [*GAUC, "--gas-stress", "0.5", "--demand", str(demand)])
+    assert json.loads(given.stdout)["status"] == "optimal"
+    assert "so that --gas-stress is not used" in given.stderr
+    outside = CliRunner().invoke(app, [*GAUC, "--gas-stress", "9"])
+    assert "note: the gas stress is 9; expected a number from 0 to 1" in outside.stderr
+    assert not CliRunner().invoke(app, [*GAUC, "--gas-stress", "0"]).stderr
+
+
+def test_the_command_says_that_it_was_interrupted_before_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def press_after_the_first_bound(_: str, objective: float | None, bound: float | None) -> None:
+        if bound is not None:
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("ppsm.cli.gauc._progress", lambda _: press_after_the_first_bound)
+    done = CliRunner().invoke(app, ["gauc", "--case", "two_node", "--json"])
+    assert json.loads(done.stdout)["status"] == "no_incumbent"
+    assert done.exit_code == 130
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT cannot be sent to a process there")
+def test_the_command_prints_json_when_interrupted(tmp_path: Path) -> None:
+    """The Northeast, interrupted once its first unit commitment is remembered on disk."""
+    command = Path(sys.executable).with_name("ppsm")
+    options = ["--case", "northeast", "--power-stress", "0.3", "--gas-stress", "0.9", "--gap", "1e-9"]
+    process = subprocess.Popen(  # noqa: S603
+        [command, "gauc", *options, "--cache", tmp_path, "--json"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        deadline = time.monotonic() + 200
+        while not list(tmp_path.rglob("*.npz")) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=100)
+    finally:
+        process.kill()
+    result = json.loads(output)
+    assert result["bound"] > 0
+    if result["status"] == "no_incumbent":
+        assert process.returncode == 130
+        assert result["commitment"] == {}
+    else:
+        assert process.returncode == 0
+        assert result["certificate"]["clean"]
+        assert result["objective_uc"] >= result["bound"]

@@ -1,0 +1,173 @@
+"""Enumeration looks at every commitment and every choice of levels that can be better."""
+
+import itertools
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from tests.markets.gauc.boxes import followers_of, one_hour_game
+from tests.markets.small_games import small_game
+
+from ppsm.arrays import IntArray
+from ppsm.cases import load_case
+from ppsm.markets.gauc.enumeration import _Master, best_levels, day_patterns, list_commitments
+from ppsm.markets.model.commitment import UnitCommitment
+from ppsm.markets.model.followers import Followers
+from ppsm.solvers.highs import solve_lp
+from ppsm.solvers.mip import SolveLimits
+from ppsm.status import Status
+
+
+@cache
+def one_hour(seed: int) -> Followers:
+    """A small game of one hour: few enough commitments to try each as a linear program."""
+    case = small_game(seed)[0]
+    return Followers(replace(case, load_shape=case.load_shape[:1]))
+
+
+def cost_of_every_commitment(commitment: UnitCommitment) -> dict[tuple[int, ...], float]:
+    """UC's cost of each commitment that it allows."""
+    program = commitment.at(0.0)
+    assert program is not None
+    columns = commitment.on_columns.ravel()
+    low, high = (bound[columns].astype(int) for bound in (program.column_lower, program.column_upper))
+    costs = {}
+    for on in itertools.product(*(range(first, last + 1) for first, last in zip(low, high, strict=True))):
+        solution = solve_lp(program.with_fixed(columns, np.array(on, dtype=float)))
+        if solution.status is Status.PROVEN_OPTIMAL:
+            costs[on] = solution.objective
+    return costs
+
+
+@pytest.mark.parametrize("seed", [2, 3, 8])
+def test_cuts_exclude_one_commitment_each_and_the_rest_comes_in_order_of_cost(seed: int) -> None:
+    commitment = one_hour(seed).commitment
+    program = commitment.at(0.0)
+    assert program is not None
+    expected = cost_of_every_commitment(commitment)
+    assert len(expected) > 3
+    master = _Master(program, commitment.on_columns, commitment.is_integer)
+    seen: list[tuple[int, ...]] = []
+    while True:
+        status, bound, on = master.solve(1e-9, 60.0)
+        if on is None:
+            break
+        left = [cost for other, cost in expected.items() if other not in seen]
+        assert bound is not None
+        assert bound == pytest.approx(min(left), rel=1e-6)
+        seen.append(tuple(on.ravel().tolist()))
+        assert expected[seen[-1]] == pytest.approx(min(left), rel=1e-6)
+        master.exclude(on)
+    assert status is Status.INFEASIBLE
+    assert sorted(seen) == sorted(expected)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 8])
+def test_the_listing_has_every_commitment_with_a_bound_below_its_cost(seed: int) -> None:
+    commitment = one_hour(seed).commitment
+    listing = list_commitments(commitment, 0.0)
+    assert listing is not None
+    bounds = {tuple(on.ravel().tolist()): bound for bound, on in listing}
+    for on, cost in cost_of_every_commitment(commitment).items():
+        assert bounds[on] <= cost * (1 + 1e-9)
+
+
+def test_listing_bounds_by_hand() -> None:
+    # hour 0 of the two-node day: 120 MW; one coal unit and the gas unit run
+    case = replace(load_case("two_node"), load_shape=load_case("two_node").load_shape[:1])
+    listing = list_commitments(UnitCommitment(case), 0.0)
+    assert listing is not None
+    bounds = {tuple(on.ravel().tolist()): bound for bound, on in listing}
+    # 60 MW of coal at 20 $ and 60 MW of gas at 35 $, no-load 100 and 200 $; what always runs never starts
+    assert bounds[1, 1, 0] == pytest.approx(60 * 20 + 60 * 35 + 100 + 200)
+    # both coal units can serve 120 MW as far as the listing knows, which does not know the tie of 100 MW
+    assert bounds[2, 0, 0] == pytest.approx(120 * 20 + 2 * 100)
+    assert (1, 0, 1) not in bounds  # 60 MW of coal and 50 MW of oil are too little
+
+
+def by_trying_all_levels(
+    followers: Followers, on: IntArray, demand: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> float:
+    """The least cost of a commitment over all levels of its plants at which its bids are valid."""
+    best = math.inf
+    for levels in itertools.product(*(range(int(blocks)) for blocks in followers.levels.blocks)):
+        power = followers.power_answer(0.0, on, np.array(levels, dtype=np.int64))
+        answer = None if power is None else followers.game_answer(power, demand)
+        if answer is not None and not answer.invalid:
+            best = min(best, answer.power.leader_cost_usd)
+    return best
+
+
+def test_best_levels_may_be_those_of_several_plants() -> None:
+    # Gas costs 20 $/MWh. First blocks cover 15 $ and 15.5 $, so that both plants must give them, 30 MW each,
+    # and coal the rest of 70 MW; with one of them at level 0 the other or coal would give what it does not.
+    blocks = {
+        "coal": [(40.0, 20.0)],
+        "one": [(30.0, 30.0), (30.0, 60.0)],
+        "two": [(30.0, 31.0), (30.0, 62.0)],
+    }
+    followers = one_hour_game(70.0, blocks, {"one": "city", "two": "city"})
+    found = best_levels(followers, 0.0, np.ones((3, 1), dtype=np.int64), np.array([1100.0]), math.inf)
+    assert found is not None
+    assert found.power.levels.tolist() == [1, 1]
+    assert found.power.leader_cost_usd == pytest.approx(10 * 20 + 30 * 30 + 30 * 31)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 8, 13])
+def test_best_levels_are_the_best_of_all_levels(seed: int) -> None:
+    _, demand = small_game(seed)
+    followers = followers_of(seed)
+    listing = list_commitments(followers.commitment, 0.0)
+    assert listing is not None
+    valid = 0
+    for _, on in listing[:: max(1, len(listing) // 12)]:
+        expected = by_trying_all_levels(followers, on, demand)
+        found = best_levels(followers, 0.0, on, demand, math.inf)
+        assert (found is None) == math.isinf(expected)
+        if found is None:
+            continue
+        valid += 1
+        assert found.invalid == ()
+        assert found.power.leader_cost_usd == pytest.approx(expected, rel=1e-9)
+        # a cutoff at the cost itself leaves nothing that is cheaper
+        assert best_levels(followers, 0.0, on, demand, expected * (1 - 1e-9)) is None
+    assert valid > 0
+
+
+@pytest.mark.parametrize("seed", [2, 3, 8])
+def test_raising_a_level_never_lowers_the_cost(seed: int) -> None:
+    """Otherwise the search over levels could stop before the best."""
+    followers, generator = followers_of(seed), np.random.default_rng(seed)
+    listing = list_commitments(followers.commitment, 0.0)
+    assert listing is not None
+    for _ in range(20):
+        on = listing[int(generator.integers(len(listing)))][1]
+        levels = generator.integers(0, followers.levels.blocks)
+        plant = int(generator.integers(levels.size))
+        higher = levels + np.eye(levels.size, dtype=np.int64)[plant]
+        if higher[plant] >= followers.levels.blocks[plant]:
+            continue
+        before, after = (followers.power_answer(0.0, on, each) for each in (levels, higher))
+        if after is not None:
+            assert before is not None
+            assert after.leader_cost_usd >= before.leader_cost_usd * (1 - 1e-9)
+
+
+def test_listing_bounds_never_exceed_the_true_cost() -> None:
+    case, _ = small_game(13)
+    listing = list_commitments(UnitCommitment(case), 0.0)
+    assert listing is not None
+    bounds = [bound for bound, _ in listing]
+    assert bounds == sorted(bounds)
+    core = UnitCommitment(case)
+    cheapest = core.solve(core.at(0.0), SolveLimits()).objective_usd
+    assert cheapest is not None
+    assert 0.5 * cheapest < bounds[0] <= cheapest * (1 + 1e-9)
+
+
+def test_listing_respects_minimum_times_and_size() -> None:
+    fleet = load_case("two_node").fleets[0]  # two units, minimum times of four hours
+    assert day_patterns(fleet, 2) == [(0, 0), (1, 1), (2, 2)]
+    assert list_commitments(UnitCommitment(load_case("medium")), 0.0) is None
