@@ -102,10 +102,10 @@ def compare(whole: Sequence[Row], killed: Sequence[Row]) -> dict[str, tuple[int,
     found = {}
     for name in whole[0].to_dict():
         if not name.startswith(_CIRCUMSTANCES):
-            pairs = zip(whole, killed, strict=True)
+            both = zip(whole, killed, strict=True)
             apart = [
                 gap
-                for one, two in pairs
+                for one, two in both
                 if (gap := _difference(getattr(one, name), getattr(two, name))) > _ROUNDING
             ]
             if apart:

@@ -16,7 +16,8 @@ from ppsm import InputError, Ledger, PrivacyError, Sensitive, load_case
 from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
 from ppsm.experiments import RowStore
-from ppsm.experiments.pages import Comparison, ExampleRelease, Setting, shareable_page
+from ppsm.experiments.conclusion import Comparison
+from ppsm.experiments.pages import ExampleRelease, Setting, shareable_page
 from ppsm.mechanism import Dossier
 from ppsm.mechanism.pending import PendingRelease
 from tests.commands import interrupted, ppsm

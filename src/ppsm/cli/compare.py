@@ -29,7 +29,8 @@ from ppsm.files import write_atomically
 
 if TYPE_CHECKING:
     from ppsm.experiments.comparison import Job
-    from ppsm.experiments.pages import Comparison, ExampleRelease
+    from ppsm.experiments.conclusion import Comparison
+    from ppsm.experiments.pages import ExampleRelease
     from ppsm.experiments.run import Tally
 
 REPORT, TABLE = "report.html", "compare.csv"

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
+from ppsm.experiments.conclusion import Comparison
 from ppsm.experiments.engines import InProcess
 from ppsm.experiments.grid import Grid, single_cell
 from ppsm.experiments.instance import Workspace, simulate_instance
-from ppsm.experiments.pages import Comparison, ExampleRelease, Setting
+from ppsm.experiments.pages import ExampleRelease, Setting
 from ppsm.experiments.row import Cell, Instance
 from ppsm.experiments.run import Progress, insist_on_results, run_grid
 from ppsm.experiments.store import RowStore

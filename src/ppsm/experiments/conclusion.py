@@ -1,4 +1,4 @@
-"""What the figures of a comparison show, in plain words, and no more than that.
+"""What the rows of a comparison show, in plain words, and no more than that.
 
 Errors are compared on the draws in which Laplace could be cleared, so that both have the same noise. An error
 is called one only above the largest MIP gap of the runs it comes from, with a margin as error and gap are
@@ -6,14 +6,44 @@ relative to slightly different costs; below it the sentence says so.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ppsm.experiments.row import Row
+from ppsm.experiments.summaries import Summary, summarise
 from ppsm.experiments.variants import LEARNED
 
 _MARGIN = 1.05
 _LAPLACE, _BANDED = "laplace", (("ppsm-p", "PPSM_p"), ("ppsm", "PPSM"))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All mechanisms over several draws, measured against the true demand.
+
+    Every number here is derived from that demand. With public test data it may be shared; otherwise it is the
+    owner's, and travels in :class:`~ppsm.privacy.OwnerOnly`.
+    """
+
+    rows: tuple[Row, ...]
+    planned: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether all runs are done."""
+        return len(self.rows) == self.planned
+
+    @cached_property
+    def summaries(self) -> list[Summary]:
+        """The table: one line for each alpha and mechanism."""
+        return summarise(self.rows)
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """The conclusion."""
+        return conclude(self.rows, self.planned)
 
 
 def conclude(rows: Sequence[Row], planned: int) -> list[str]:

@@ -156,9 +156,9 @@ class Workspace:
     def _public_outcome(self, instance: Instance) -> PublicOutcome:
         """The paper's setting: published value and prices, in step 2a with noise of 10 % of their average."""
         game = self.game(instance.power_stress)
-        figures = published(self.original(instance.cell), game.sensitive_follower, game.price_names)
+        result = published(self.original(instance.cell), game.sensitive_follower, game.price_names)
         return PublicOutcome(
-            simulated_publication(figures, dataset=self.case.name),
+            simulated_publication(result, dataset=self.case.name),
             seed=seed_of("prices", self.case.name, *instance.cell, instance.repetition),
         )
 

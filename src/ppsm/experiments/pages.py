@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import resources
 from typing import Any
 
@@ -23,10 +22,9 @@ import ppsm
 from ppsm.arrays import FloatArray
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError, PrivacyError
-from ppsm.experiments.conclusion import conclude
+from ppsm.experiments.conclusion import Comparison
 from ppsm.experiments.panels import demand_panel, error_panels
-from ppsm.experiments.row import Row
-from ppsm.experiments.summaries import HEADINGS, Summary, summarise
+from ppsm.experiments.summaries import HEADINGS
 from ppsm.experiments.variants import LEARNED
 from ppsm.figures.maps import price_panels
 from ppsm.mechanism.dossier import Dossier
@@ -82,33 +80,6 @@ class ExampleRelease:
             raise InputError("the release was not evaluated: clear the game with it before it is reported.")
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """All mechanisms over several draws, measured against the true demand.
-
-    Every number here is derived from that demand. With public test data it may be shared; otherwise it is the
-    owner's, and travels in :class:`~ppsm.privacy.OwnerOnly`.
-    """
-
-    rows: tuple[Row, ...]
-    planned: int
-
-    @property
-    def complete(self) -> bool:
-        """Whether all runs are done."""
-        return len(self.rows) == self.planned
-
-    @cached_property
-    def summaries(self) -> list[Summary]:
-        """The table: one line for each alpha and mechanism."""
-        return summarise(self.rows)
-
-    @cached_property
-    def sentences(self) -> list[str]:
-        """The conclusion."""
-        return conclude(self.rows, self.planned)
-
-
 def shareable_page(setting: Setting, example: ExampleRelease, comparison: Comparison | None) -> str:
     """The page for everybody.
 
@@ -152,7 +123,7 @@ def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, co
     noisy, released = example.dossier.noisy.values, example.dossier.released.values
     names = example.dossier.released.labels
     labels = ("true MWh", "noisy MWh", "released MWh", "released - true")
-    nodes = [
+    entries = [
         {"name": name, "cells": list(zip(labels, map(float, cells), strict=True))}
         for name, *cells in zip(names, truth, noisy, released, released - truth, strict=True)
     ]
@@ -168,7 +139,7 @@ def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, co
             "demand",
             "True, noisy and released demand of every delivery",
         ),
-        nodes=nodes,
+        entries=entries,
         sentences=comparison.sentences,
         **_comparison_parts(comparison),
     )
@@ -264,7 +235,7 @@ def _publication_words(dossier: Dossier) -> str:
 
 
 def _release_sentences(dossier: Dossier) -> list[str]:
-    """What a private release did, from public figures: published ones and the game cleared with it."""
+    """What a private release did, from public numbers: published ones and the game cleared with it."""
     evaluation = dossier.evaluation or {}
     hidden = "How far the release is from the true demand is known to the owner alone."
     if evaluation["leader_cost"] is None:

@@ -10,9 +10,9 @@ from ppsm.experiments.published import PublishedRow, published_row
 from ppsm.experiments.row import FAILED, Cell, Row
 from ppsm.experiments.variants import LEARNED, Variant
 
-# Smaller figures are rounding errors of the solvers; files keep them.
+# Smaller numbers are rounding errors of the solvers; files keep them.
 _ZERO = 1e-9
-# How the headings of the paper's figures end.
+# How the headings of the paper's columns end.
 PAPER = ", paper"
 # What the leader's errors rest on.
 _PROOFS = ("mean gap, %", "largest gap, %", "leader error where proven, %")
@@ -163,12 +163,12 @@ def table1(rows: Sequence[Row]) -> Table:
         ours = Summary.of(group)
         theirs = published_row("table1", group[0].case, mechanism, alpha, eta)
         distance = None if ours.l1_distance_mwh is None else ours.l1_distance_mwh / 100.0
-        pairs = [
+        both = [
             (ours.feasible_percent, None if theirs is None else theirs.feasible_percent),
             (distance, None if theirs is None else theirs.l1_hundred_mwh),
-            *_error_pairs(ours, theirs),
+            *_errors_of_both(ours, theirs),
         ]
-        line = [number for pair in pairs for number in pair]
+        line = [number for column in both for number in column]
         lines.append((mechanism, alpha / 100.0, ours.runs, *line, *_proofs(ours, group)))
     return Table(
         "table1",
@@ -184,7 +184,7 @@ def table2(rows: Sequence[Row]) -> Table:
     for (mechanism, alpha, eta), group in grouped(largest_alpha(rows)).items():
         ours = Summary.of(group)
         theirs = published_row("table2", group[0].case, mechanism, alpha, eta)
-        errors = [number for pair in _error_pairs(ours, theirs) for number in pair]
+        errors = [number for column in _errors_of_both(ours, theirs) for number in column]
         percent = None if eta is None else 100.0 * eta
         lines.append((mechanism, percent, ours.runs, ours.feasible_percent, *errors, *_proofs(ours, group)))
     return Table(
@@ -199,7 +199,7 @@ def table2(rows: Sequence[Row]) -> Table:
     )
 
 
-def _error_pairs(ours: Summary, theirs: PublishedRow | None) -> list[tuple[float | None, float | None]]:
+def _errors_of_both(ours: Summary, theirs: PublishedRow | None) -> list[tuple[float | None, float | None]]:
     names = ("leader_error_percent", "electricity_error_percent", "gas_error_percent")
     return [(getattr(ours, name), getattr(theirs, name, None)) for name in names]
 
