@@ -200,31 +200,35 @@ def kept_release(job: Job) -> Dossier | None:
 
     Files of another job, or of something else, are refused.
     """
-    job.store.insist_on(job.grid(job.setting.case.name).settings)
     file = job.directory / DOSSIER
     kept = Dossier.from_json(file.read_text(encoding="utf-8")) if file.exists() else None
     if kept is not None and not kept.private:
         kept = None
-    if job.public:
-        if kept is not None:
-            raise InputError(
-                f"{job.directory} holds a private release, which a comparison on public data would replace: "
-                "choose another directory with --out."
-            )
-        return None
-    _refuse_another_demand(job)
+    if kept is not None and job.public:
+        raise InputError(
+            f"{job.directory} holds a private release, which a comparison on public data would replace: "
+            "choose another directory with --out."
+        )
+    if not job.public:
+        _refuse_another_demand(job)
+    if kept is not None:
+        _refuse_other_parameters(job, kept)
+    job.store.insist_on(job.grid(job.setting.case.name).settings)
+    return kept
+
+
+def _refuse_other_parameters(job: Job, kept: Dossier) -> None:
     wanted = {
         "name": PPSM.name,
         "alpha": job.mechanism.alpha,
         "eta_p": job.setting.eta_p,
         "eta_d": job.setting.eta_d,
     }
-    if kept is not None and any(kept.mechanism.get(name) != value for name, value in wanted.items()):
+    if any(kept.mechanism.get(name) != value for name, value in wanted.items()):
         raise InputError(
             f"{job.directory} holds a private release with other parameters, and another one would spend the "
             "budget again: give the same alphas and bands, or choose another directory with --out."
         )
-    return kept
 
 
 def _refuse_another_demand(job: Job) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from jinja2 import Environment
+from jinja2 import Environment, PackageLoader
 from matplotlib.figure import Figure
 
 from ppsm.experiments.panels import distributions, stress_heatmaps
@@ -59,35 +59,6 @@ _OPTION_NOTES = {
     "model": "'+model' predicts with the market's public model in place of published outcomes.",
     "learned": "'+learned' predicts with a regression on an invented public past of the market.",
 }
-_TEMPLATE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>{{ title }}</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; padding: 0 1em; }
-table { border-collapse: collapse; font-size: 13px; margin: .5em 0 1.5em; display: block; overflow-x: auto; }
-th, td { border-bottom: 1px solid #ccc; padding: .25em .6em; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-thead th { border-bottom: 2px solid #555; vertical-align: bottom; }
-img { max-width: 100%; } summary { cursor: pointer; } figcaption { font-size: 13px; color: #444; }
-</style></head><body>
-<h1>{{ title }}</h1>
-{% macro draw(table) %}<table><thead><tr>
-{%- for name in table.headings %}<th>{{ name }}</th>{% endfor %}</tr></thead>
-<tbody>{% for line in table.lines %}<tr>{% for value in line %}<td>{{ value | shown }}</td>{% endfor %}</tr>
-{% endfor %}</tbody></table>{% endmacro %}
-{% for note in notes %}<p>{{ note }}</p>{% endfor %}
-{% for table in tables %}<h2>{{ table.title }}</h2>{{ draw(table) }}{% endfor %}
-{% for figure in figures %}<figure>
-<img alt="{{ figure.caption }}" src="data:image/svg+xml;base64,{{ figure.data }}">
-<figcaption>{{ figure.caption }}</figcaption></figure>{% endfor %}
-<h2>Stress cells</h2>
-{% for table in cells %}<details id="{{ table.name }}">
-<summary>{{ table.title }}</summary>{{ draw(table) }}</details>
-{% endfor %}
-{% if failures %}<h2>Failed instances</h2><ul>
-{% for text in failures %}<li>{{ text }}</li>{% endfor %}</ul>{% endif %}
-</body></html>
-"""
 
 
 def write_report(
@@ -195,13 +166,13 @@ def _html(
     cells: Sequence[Table],
     directory: Path,
 ) -> str:
-    environment = Environment(autoescape=True)
+    environment = Environment(loader=PackageLoader("ppsm.experiments"), autoescape=True)
     environment.filters["shown"] = shown
     figures = [
         {"caption": caption, "data": base64.b64encode((directory / f"{name}.svg").read_bytes()).decode()}
         for name, (_, caption) in _FIGURES.items()
     ]
-    return environment.from_string(_TEMPLATE).render(
+    return environment.get_template("report.html").render(
         title=_title(rows),
         notes=notes,
         tables=[table.as_read() for table in tables],

@@ -49,39 +49,10 @@ class Instance:
 
 @dataclass(frozen=True, kw_only=True)
 class Row(Instance):
-    """An instance that was run.
+    """An instance that was run; ``docs/experiments.md`` explains every column.
 
-    Attributes
-    ----------
-    case
-        The case; with a demand of its own, also a fingerprint of it.
-    status, feasible, message
-        How clearing the game with the release ended, or :data:`FAILED` and why.
-    original_leader_cost, ..., released_gas_value
-        The game cleared with the true demand and with the release: what the leader pays, the bound on it and
-        its relative gap; the value of each follower's market.
-    error_leader_percent, error_electricity_percent, error_gas_percent
-        Of the leader's cost and of the values.
-    error_predicted_value_percent, error_predicted_prices_percent
-        Of step 3a's prediction: value, and mean size of the prices' errors over the mean price.
-    cross_validated_value_percent, cross_validated_prices_percent, history_days
-        What a learned prediction claims of itself.
-    l1_noisy, l2_noisy, l1_released, l2_released
-        Distances to the true demand.
-    l2_bound, truth_in_bands, expected_l2_bound
-        The theorem's bound on ``l2_released``, whether its premise holds, and its mean over the noise.
-    dimension
-        Entries of the demand.
-    widening, fidelity_status, fidelity_gap, fidelity_nodes, fidelity_certified
-        How step 3b did.
-    decision_note
-        What step 2b had to give up.
-    cpu_2a, ..., seconds_clear
-        CPU seconds by step; CPU and wall seconds of release and clearing.
-    decisions_solved, commitments_solved, commitments_remembered
-        Unit commitments: solved in step 2b, solved to clear the game, and known in the end.
-    seed, solvers, package_version, source_digest
-        Where the row is from.
+    ``original_...`` is the game cleared with the true demand, ``released_...`` with the release. ``case``
+    also has a fingerprint of a demand of its own. ``message`` says why an instance failed.
     """
 
     case: str
@@ -161,12 +132,7 @@ class Row(Instance):
 
     def absolute_error(self, whose: str) -> float | None:
         """The size of the error of the leader's cost or of a market's value, in per cent."""
-        errors = {
-            "leader": self.error_leader_percent,
-            "electricity": self.error_electricity_percent,
-            "gas": self.error_gas_percent,
-        }
-        error = errors[whose]
+        error: float | None = getattr(self, f"error_{whose}_percent")
         return None if error is None else abs(error)
 
     def to_dict(self) -> dict[str, Any]:
