@@ -213,6 +213,7 @@ def kept_release(job: Job) -> Dossier | None:
         _refuse_another_demand(job)
     if kept is not None:
         _refuse_other_parameters(job, kept)
+    job.store.rows()
     job.store.insist_on(job.grid(job.setting.case.name).settings)
     return kept
 
