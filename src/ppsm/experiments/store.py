@@ -171,7 +171,7 @@ def _parquet(rows: Sequence[Row]) -> bytes:
 def _rows_of(file: Path) -> list[Row]:
     content = file.read_bytes()  # a file that may not be read is not damaged
     try:
-        # One thread: a process that ends soon after would end in the middle of Arrow's other ones, by abort().
+        # In one thread: Arrow's others abort a process that ends soon after.
         table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
         return [Row.from_dict(each) for each in table.to_pylist()]
     except (OSError, pa.ArrowException, TypeError):
