@@ -386,8 +386,8 @@ def test_owner_side_doors_are_used_by_the_owner_side_only() -> None:
         "cli/release.py",
         "mechanism/owner_acts.py",
         "mechanism/owner_side.py",
-        "comparison/pages.py",
-        "comparison/run.py",
+        "experiments/pages.py",
+        "experiments/comparison.py",
     }
 
 

@@ -5,7 +5,7 @@
     Laplace, PPSM_p, PPSM, Release        the mechanisms, and what they return
     GameCoordination, GaucCoordination    the games they run on
     PublicOutcome, ModelBased, Learned    the models of steps 2a and 3a
-    History, simulate_history, invent_days   what Learned learns from
+    History, InventedDays, invent_days    what Learned learns from
     PublicPrior                           public knowledge about the entries
     Dossier                               how a release came about, public parts only
 """
@@ -14,7 +14,7 @@ from ppsm.mechanism.coordination import Coordination, Decision, Outcome
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.game import GameCoordination
 from ppsm.mechanism.gauc import GaucCoordination
-from ppsm.mechanism.history import History, InventedDays, invent_days, simulate_history
+from ppsm.mechanism.history import History, InventedDays, invent_days
 from ppsm.mechanism.learned import Learned
 from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, Laplace, PPSM_p, Release
 from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor, PublicOutcome
@@ -41,5 +41,4 @@ __all__ = [
     "PublicPrior",
     "Release",
     "invent_days",
-    "simulate_history",
 ]

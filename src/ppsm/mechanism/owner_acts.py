@@ -5,9 +5,8 @@ import os
 from pathlib import Path
 
 from ppsm.mechanism.gauc import GaucCoordination
-from ppsm.mechanism.instance import seed_of
 from ppsm.mechanism.mechanisms import Laplace
-from ppsm.mechanism.predictors import PublicOutcome
+from ppsm.mechanism.predictors import PublicOutcome, seed_of
 from ppsm.privacy import Ledger, Sensitive, for_owner_only, publish_outcome
 from ppsm.privacy.publication import Publication
 
