@@ -11,8 +11,9 @@ from pathlib import Path
 
 from ppsm import Ledger, Sensitive, audit_mechanism
 from ppsm.arrays import FloatArray
+from ppsm.coordinations import GameCoordination
 from ppsm.examples import freight_game
-from ppsm.mechanism import PPSM, GameCoordination, Laplace, PPSM_p, PublicOutcome
+from ppsm.mechanism import PPSM, Laplace, PPSM_p, PublicOutcome
 from ppsm.privacy import publish_outcome
 
 DATASET, UNIT = "freight/audit", "containers"

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ppsm.cases import load_case
+from ppsm.coordinations.unit_commitment import case_days
 from ppsm.mechanism import InventedDays, Learned, ModelBased, Predictor
-from ppsm.mechanism.gauc import case_days
 from ppsm.mechanism.instance import Instance, Workspace, run_instance
 
 
@@ -21,7 +21,7 @@ def trained(days: InventedDays, alpha: float) -> Learned:
     errors = learned.cross_validation
     print(
         f"alpha {alpha:g} MWh, {len(days.demands)} days: cross-validated error of the value "
-        f"{errors['value_error_percent']:.2f} %, of prices {errors['price_error_percent']:.2f} %",
+        f"{errors.value_error_percent:.2f} %, of prices {errors.price_error_percent:.2f} %",
         flush=True,
     )
     return learned

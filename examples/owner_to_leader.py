@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 
 from ppsm import Ledger, Sensitive, load_case
-from ppsm.mechanism import PPSM, Dossier, GaucCoordination, Outcome, PublicOutcome
-from ppsm.mechanism.owner_side import OwnerFigures, owner_figures
+from ppsm.coordinations import GaucCoordination
+from ppsm.mechanism import PPSM, Dossier, Outcome, PublicOutcome
+from ppsm.owner.distances import Distances, distances_for_owner
 from ppsm.privacy import OwnerOnly, publish_outcome
 
 CASE, POWER_STRESS = "medium", 0.2
@@ -18,7 +19,7 @@ DATASET = "gas-demand/today"
 ALPHA_MWH = 20.0  # a delivery is hidden among those that take up to 20 MWh more or less
 
 
-def gas_operator(ledger: Ledger) -> tuple[str, OwnerOnly[OwnerFigures]]:
+def gas_operator(ledger: Ledger) -> tuple[str, OwnerOnly[Distances]]:
     """The owner of the secret: returns the message to send, and figures for its own eyes only."""
     case = load_case(CASE)
     market = GaucCoordination(case, POWER_STRESS)
@@ -31,7 +32,7 @@ def gas_operator(ledger: Ledger) -> tuple[str, OwnerOnly[OwnerFigures]]:
     release = mechanism.release(
         demand, market, PublicOutcome(publication, seed=1), ledger=ledger, purpose="day-ahead planning"
     )
-    return release.dossier.to_json(), owner_figures(demand, release)
+    return release.dossier.to_json(), distances_for_owner(demand, release)
 
 
 def power_operator(message: str) -> Outcome:

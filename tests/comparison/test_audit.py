@@ -12,7 +12,8 @@ import pytest
 from ppsm import AuditReport, Ledger, Sensitive, audit_mechanism, load_case
 from ppsm.arrays import FloatArray
 from ppsm.comparison import ExampleRelease, Setting, pages, shareable_page
-from ppsm.mechanism import PPSM, GaucCoordination, PublicOutcome
+from ppsm.coordinations import GaucCoordination
+from ppsm.mechanism import PPSM, PublicOutcome
 from ppsm.privacy import publish_outcome
 
 ALPHA, SAMPLES = 100.0, 200

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from ppsm import Follower, Ledger, Sensitive, StackelbergGame
-from ppsm.mechanism import GameCoordination, PublicOutcome
+from ppsm.coordinations import GameCoordination
+from ppsm.mechanism import PublicOutcome
 from ppsm.privacy import simulated_publication
 
 TRUTH = (50.123457, 61.987654)

@@ -11,7 +11,8 @@ import pytest
 
 from ppsm import AuditReport, Ledger, Released, Sensitive, audit_mechanism
 from ppsm.arrays import FloatArray
-from ppsm.mechanism import PPSM, Coordination, Decision, GameCoordination, PublicOutcome
+from ppsm.coordinations import GameCoordination
+from ppsm.mechanism import PPSM, Coordination, Decision, PublicOutcome
 from ppsm.privacy import Publication, publish_outcome
 
 from .conftest import DATASET, TRUTH

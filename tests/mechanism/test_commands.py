@@ -14,8 +14,9 @@ from ppsm import Ledger, Released, load_case
 from ppsm.cases import read_demand
 from ppsm.cli import app
 from ppsm.cli.units import fraction, numbers
+from ppsm.coordinations import GaucCoordination
 from ppsm.errors import InputError, LedgerError
-from ppsm.mechanism import Dossier, GaucCoordination
+from ppsm.mechanism import Dossier
 from ppsm.mechanism.instance import Instance, Workspace
 from ppsm.mechanism.tradeoff import grid, read_records, run_grid, summarise
 from tests.commands import interrupted, ppsm
@@ -57,8 +58,9 @@ def test_a_private_release_of_a_file(tmp_path: Path) -> None:
     released = read_demand(tmp_path / "out" / "released.csv", case, allow_negative=True)
     assert released == pytest.approx(dossier.released.values)
     assert dossier.evaluation is not None
-    assert dossier.evaluation["leader_cost"] == summary["objective_uc"]
-    assert dossier.mechanism["prior"]["source"] == "the file prior.csv"
+    assert dossier.evaluation.leader_cost == summary["leader_cost"]
+    assert dossier.mechanism.prior is not None
+    assert dossier.mechanism.prior.source == "the file prior.csv"
     ledger = Ledger(tmp_path / "out" / "ledger.db")
     assert ledger.confirm(dossier.released)
     assert ledger.verify().ok

@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 
 from ppsm import InputError, SecretExposureError, Sensitive
+from ppsm.coordinations import GameCoordination
 from ppsm.errors import FileFormatError
-from ppsm.mechanism import (
-    PPSM,
-    GameCoordination,
-    History,
-    Learned,
-    invent_days,
-    simulate_history,
-)
+from ppsm.mechanism import PPSM, History, Learned, invent_days, simulate_history
 from ppsm.privacy import LaplaceMechanism
 
 
@@ -52,17 +46,15 @@ def test_the_same_days_serve_every_alpha(towns: GameCoordination, history: Histo
 def test_errors_are_those_of_days_left_out(learned: Learned) -> None:
     errors = learned.cross_validation
     # the value is the sum of two demands, seen through noise of 0.5: about 1 % of 110
-    assert 0.1 < errors["value_error_percent"] < 3.0
-    assert errors["days"] == 40
+    assert 0.1 < errors.value_error_percent < 3.0
+    assert errors.days == 40
 
 
 def test_a_regressor_that_knows_nothing_has_large_errors(history: History, learned: Learned) -> None:
     from sklearn.dummy import DummyRegressor
 
     dummy = Learned.train(history, DummyRegressor())
-    assert (
-        dummy.cross_validation["value_error_percent"] > 1.5 * learned.cross_validation["value_error_percent"]
-    )
+    assert dummy.cross_validation.value_error_percent > 1.5 * learned.cross_validation.value_error_percent
 
 
 def test_ppsm_with_learned_models_can_be_cleared(
@@ -73,7 +65,7 @@ def test_ppsm_with_learned_models_can_be_cleared(
         assert towns.clear(release.released.values).feasible
         described = release.dossier.predictor
         assert described is not None
-        assert described["cross_validation"] == learned.cross_validation
+        assert described.cross_validation == learned.cross_validation
 
 
 def test_a_model_survives_its_file(

@@ -10,8 +10,8 @@ import pytest
 
 from ppsm import InputError, Ledger, PrivacyError, Sensitive
 from ppsm.arrays import FloatArray
+from ppsm.coordinations import GameCoordination
 from ppsm.errors import BudgetExceededError
-from ppsm.mechanism import GameCoordination
 from ppsm.privacy import MarketFigures, Publication, publish_outcome
 
 from .conftest import DATASET, TRUTH

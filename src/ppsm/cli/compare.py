@@ -25,9 +25,10 @@ from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.output import writable_directory
-from ppsm.cli.owner import owner_directory, read_secret
+from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
+from ppsm.files import write_atomically
 
 if TYPE_CHECKING:
     from ppsm.comparison import Comparison, ExampleRelease
@@ -138,15 +139,13 @@ def _say_interrupted(job: "Job", done: int) -> None:
 
 def _write(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:
     from ppsm.comparison import owner_page, shareable_page
-    from ppsm.mechanism.owner_acts import write_for_owner
     from ppsm.mechanism.tradeoff import write_table
+    from ppsm.owner.release_files import OWNER_MODE
 
     page = shareable_page(job.setting, example, comparison if job.public else None)
-    part = job.directory / f"{REPORT}.part"
-    part.write_text(page, encoding="utf-8")
-    part.replace(job.directory / REPORT)
+    write_atomically(job.directory / REPORT, page)
     mine = owner_page(job.setting, job.secret, example, comparison)
-    write_for_owner(job.owner / REPORT, mine.reveal())
+    write_atomically(job.owner / REPORT, mine.reveal(), mode=OWNER_MODE)
     write_table(comparison.rows, job.records.parent / TABLE)
 
 

@@ -15,9 +15,9 @@ from ppsm.comparison.conclusion import LEARNED
 from ppsm.comparison.content import MECHANISM_TITLES, Comparison, ExampleRelease, Setting
 from ppsm.comparison.pictures import demand_picture, error_pictures, price_pictures
 from ppsm.errors import PrivacyError
-from ppsm.mechanism.dossier import Dossier
+from ppsm.mechanism.dossier import Dossier, Step
 from ppsm.mechanism.tradeoff import TradeoffRow
-from ppsm.privacy.owner import OwnerOnly, for_owner_only
+from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
 
 # Long for a page, short for a terminal.
@@ -92,7 +92,7 @@ def shareable_page(setting: Setting, example: ExampleRelease, comparison: Compar
         maps=_pictures(price_pictures(setting.case, prices)),
         has_plain=_PLAIN in prices,
         publication_words=_publication_words(dossier),
-        steps=[{**each, "words": _step_words(each)} for each in dossier.steps],
+        steps=[{**each.to_dict(), "words": _step_words(each)} for each in dossier.steps],
         theory_words=_theory_words(dossier),
         dossier_json=dossier.to_json(),
     )
@@ -172,8 +172,8 @@ def _prices(example: ExampleRelease) -> Mapping[str, FloatArray]:
         (example.dossier, "After: cleared with PPSM's release"),
     ):
         evaluation = None if dossier is None else dossier.evaluation
-        if evaluation is not None and evaluation["prices"] is not None:
-            found[title] = np.array(evaluation["prices"])
+        if evaluation is not None and evaluation.prices is not None:
+            found[title] = evaluation.prices
     return found
 
 
@@ -195,25 +195,26 @@ def _publication_words(dossier: Dossier) -> str:
 
 def _release_sentences(dossier: Dossier) -> list[str]:
     """What a private release did, from public figures: published ones and the game cleared with it."""
-    evaluation = dossier.evaluation or {}
     hidden = "How far the release is from the true demand is known to the owner alone."
-    if evaluation["leader_cost"] is None:
-        return [f"The game could not be cleared with the release ({evaluation['status']}).", hidden]
-    said = f"With the release the power operator pays {evaluation['leader_cost']:,.0f} $"
+    evaluation = dossier.evaluation
+    if evaluation is None or evaluation.leader_cost is None:
+        status = "" if evaluation is None else f" ({evaluation.status})"
+        return [f"The game could not be cleared with the release{status}.", hidden]
+    said = f"With the release the power operator pays {evaluation.leader_cost:,.0f} $"
     if dossier.publication is not None:
         before = dossier.publication.figures.leader_cost
-        change = 100.0 * (evaluation["leader_cost"] - before) / max(abs(before), 1e-12)
+        change = 100.0 * (evaluation.leader_cost - before) / max(abs(before), 1e-12)
         said += f"; the market published a cost of {before:,.0f} $, which is a difference of {change:+.4f} %"
-    gap = evaluation["gap"]
+    gap = evaluation.gap
     tail = "" if gap is None else f" The cost with the release is known to a MIP gap of {100 * gap:.4f} %."
     return [f"{said}.{tail}", hidden]
 
 
-def _step_words(step: Mapping[str, Any]) -> str:
+def _step_words(step: Step) -> str:
     """The result of a step in a few words; the dossier has all of it."""
     words = []
     for name, title in _RESULTS.items():
-        value = step["output"].get(name)
+        value = step.output.get(name)
         if isinstance(value, list):
             words.append(f"{len(value)} {title}")
         elif isinstance(value, float | int):
@@ -224,11 +225,11 @@ def _step_words(step: Mapping[str, Any]) -> str:
 
 
 def _theory_words(dossier: Dossier) -> str:
-    distance = dossier.theory["distance"]
-    bound = distance["expected_l1"]
+    distance = dossier.theory.distance
+    bound = distance.expected_l1
     if bound is None or not math.isfinite(bound):
-        return f"Theory gives no bound on the distance: {distance['premise']}."
+        return f"Theory gives no bound on the distance: {distance.premise}."
     return (
         f"Theory: on average over the noise the release is within {bound:,.0f} MWh (L1) of the true demand, "
-        f"provided that {distance['premise']}."
+        f"provided that {distance.premise}."
     )

@@ -15,14 +15,16 @@ from pathlib import Path
 from ppsm.arrays import FloatArray
 from ppsm.comparison.conclusion import LEARNED
 from ppsm.comparison.content import Comparison, ExampleRelease, Setting
+from ppsm.coordinations import GaucCoordination
 from ppsm.errors import InputError
+from ppsm.files import write_atomically
 from ppsm.interrupts import Watch, watched
-from ppsm.mechanism import PPSM, Dossier, GaucCoordination, ModelBased
-from ppsm.mechanism.files import DOSSIER, write_release
+from ppsm.mechanism import PPSM, Dossier, ModelBased
+from ppsm.mechanism.dossier import Parameters
 from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instance
-from ppsm.mechanism.owner_acts import fingerprint, write_for_owner
-from ppsm.mechanism.private_release import PrivateRelease, Publish, cell_name
 from ppsm.mechanism.tradeoff import RECORDS, grid, read_records, run_grid
+from ppsm.owner.private_release import Granted, cell_name, fingerprint
+from ppsm.owner.release_files import DOSSIER, OWNER_MODE, write_release
 from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
 
 # All errors are relative to the original game, so it is proven if that is possible in five minutes.
@@ -180,15 +182,12 @@ def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], No
 def _private_release(
     job: Job, game: GaucCoordination, watch: Watch, describe: Callable[[str], None]
 ) -> Dossier:
-    def predict(publish: Publish) -> ModelBased:
-        del publish  # exact figures of the true market can be inverted: a secret gets none published here
-        watch.check()
-        describe("the private release")
-        return ModelBased()
-
     cell = cell_name(job.setting.case, job.setting.power_stress)
-    release = PrivateRelease.begin(job.mechanism, job.secret, cell, directory=job.directory, owner=job.owner)
-    return release.make(game, predict).dossier
+    granted = Granted.begin(job.mechanism, job.secret, cell, directory=job.directory, owner=job.owner)
+    watch.check()
+    describe("the private release")
+    # An exact market result of the true demand can be inverted: a secret gets none published here.
+    return granted.draw(game, ModelBased()).restore().write().release.dossier
 
 
 def kept_release(job: Job) -> Dossier | None:
@@ -209,18 +208,17 @@ def kept_release(job: Job) -> Dossier | None:
             )
         return None
     _refuse_another_demand(job)
-    wanted = {
-        "name": PPSM.name,
-        "alpha": job.mechanism.alpha,
-        "eta_p": job.setting.eta_p,
-        "eta_d": job.setting.eta_d,
-    }
-    if kept is not None and any(kept.mechanism.get(name) != value for name, value in wanted.items()):
+    if kept is not None and not _same_parameters(kept.mechanism, job):
         raise InputError(
             f"{job.directory} holds a private release with other parameters, and another one would spend the "
             "budget again: give the same alphas and bands, or choose another directory with --out."
         )
     return kept
+
+
+def _same_parameters(made: Parameters, job: Job) -> bool:
+    wanted = (PPSM.name, job.mechanism.alpha, job.setting.eta_p, job.setting.eta_d)
+    return (made.name, made.alpha, made.eta_p, made.eta_d) == wanted
 
 
 def _refuse_another_demand(job: Job) -> None:
@@ -229,7 +227,7 @@ def _refuse_another_demand(job: Job) -> None:
     cell = cell_name(setting.case, setting.power_stress)
     mine = f"{cell} {fingerprint(job.secret)[:_FINGERPRINT_DIGITS]}\n"
     if not marker.exists():
-        write_for_owner(marker, mine)
+        write_atomically(marker, mine, mode=OWNER_MODE)
     elif marker.read_text(encoding="utf-8") != mine:
         raise InputError(
             f"{job.directory} holds the comparison of another demand or cell: choose another directory with "

@@ -16,10 +16,10 @@ import ppsm
 from ppsm import __version__
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
+from ppsm.coordinations.unit_commitment import outcome_of
 from ppsm.experiments.grid import Cell, Experiment
 from ppsm.experiments.store import FAILED
 from ppsm.mechanism.coordination import Outcome
-from ppsm.mechanism.gauc import outcome_of
 from ppsm.mechanism.instance import RESULTS, Instance, Record, Workspace, noise_seed
 from ppsm.mechanism.variants import VariantRunner
 from ppsm.solvers.highs import HIGHS

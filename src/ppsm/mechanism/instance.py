@@ -20,15 +20,14 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.cases.schema import Case
 from ppsm.cases.stress import check_stress
+from ppsm.coordinations.unit_commitment import GaucCoordination
 from ppsm.errors import InputError
 from ppsm.fidelity.branching import SearchLimits
 from ppsm.markets.gauc import GasAwareCommitment
-from ppsm.mechanism.coordination import Outcome
-from ppsm.mechanism.game import published
-from ppsm.mechanism.gauc import GaucCoordination
+from ppsm.mechanism.coordination import Outcome, published
 from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, Laplace, PPSM_p, Release
-from ppsm.mechanism.owner_side import cost_errors, distances, prediction_errors
 from ppsm.mechanism.predictors import Predictor, PublicOutcome
+from ppsm.owner.distances import cost_errors, distances, prediction_errors
 from ppsm.privacy.publication import simulated_publication
 from ppsm.privacy.sensitive import Sensitive
 
@@ -288,20 +287,20 @@ def _error_fields(original: Outcome, outcome: Outcome) -> dict[str, Any]:
 def _prediction_fields(original: Outcome, follower: str, release: Release) -> dict[str, Any]:
     """How far step 3a was from what the original game came to, and how good its model claimed to be."""
     errors = prediction_errors(original, follower, release) or {}
-    predictor = release.dossier.predictor or {}
-    claimed = predictor.get("cross_validation", {})
+    note = release.dossier.predictor
+    claimed = None if note is None else note.cross_validation
     return {
         **{f"error_predicted_{name}_percent": errors.get(name) for name in ("value", "prices")},
-        "cross_validated_value_percent": claimed.get("value_error_percent"),
-        "cross_validated_prices_percent": claimed.get("price_error_percent"),
-        "history_days": claimed.get("days"),
+        "cross_validated_value_percent": None if claimed is None else claimed.value_error_percent,
+        "cross_validated_prices_percent": None if claimed is None else claimed.price_error_percent,
+        "history_days": None if claimed is None else claimed.days,
     }
 
 
 def _distance_fields(truth: FloatArray, release: Release) -> dict[str, Any]:
     found = asdict(distances(truth, release))
-    distance = release.dossier.theory["distance"]
-    return {**found, "expected_l2_bound": distance["expected_l2"], "dimension": int(truth.size)}
+    distance = release.dossier.theory.distance
+    return {**found, "expected_l2_bound": distance.expected_l2, "dimension": int(truth.size)}
 
 
 def _fidelity_fields(release: Release) -> dict[str, Any]:
@@ -320,6 +319,6 @@ def _fidelity_fields(release: Release) -> dict[str, Any]:
 def _phase_fields(release: Release) -> dict[str, Any]:
     fields = {}
     for step in ("2a", "2b", "3a", "3b"):
-        taken = next((each for each in release.dossier.steps if each["step"] == step), None)
-        fields[f"cpu_{step}"] = None if taken is None else taken["cpu_seconds"]
+        taken = next((each for each in release.dossier.steps if each.step == step), None)
+        fields[f"cpu_{step}"] = None if taken is None else taken.cpu_seconds
     return fields

@@ -4,7 +4,8 @@ A predictor sees a :class:`~ppsm.privacy.Released` vector and public data. What 
 one place, so that any object with these two methods can be passed to a mechanism.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ from ppsm.errors import InputError, SolverError
 from ppsm.fidelity.branching import SearchLimits
 from ppsm.fidelity.restore import restore
 from ppsm.game.follower import Follower
-from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.coordination import Coordination, Decision, reading
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
@@ -174,10 +175,50 @@ class ModelBased:
         return outcome.value, coordination.row_prices(outcome.prices)
 
 
-def describe(predictor: Predictor) -> dict[str, Any]:
-    """What a dossier says about a predictor."""
-    said: dict[str, Any] = {"name": predictor.name}
-    for field in ("seed", "noise", "cross_validation"):
-        if hasattr(predictor, field):
-            said[field] = getattr(predictor, field)
-    return said
+@dataclass(frozen=True, kw_only=True)
+class CrossValidation:
+    """How far a trained model was off on days that it was not trained on.
+
+    The errors are mean relative ones, in per cent of the mean size of value and prices.
+    """
+
+    days: float
+    value_error_percent: float
+    price_error_percent: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the errors as plain JSON types."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "CrossValidation":
+        """Read what :meth:`to_dict` returned."""
+        return cls(**{str(name): float(value) for name, value in fields.items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictorNote:
+    """What a dossier says about a predictor; None for what it does not have."""
+
+    name: str
+    seed: int | None = None
+    noise: float | None = None
+    cross_validation: CrossValidation | None = None
+
+    @classmethod
+    def of(cls, predictor: Predictor) -> "PredictorNote":
+        """A note on a predictor, which may be anything with its two methods."""
+        known = ("seed", "noise", "cross_validation")
+        return cls(name=predictor.name, **{name: getattr(predictor, name, None) for name in known})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the note as plain JSON types."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "PredictorNote":
+        """Read what :meth:`to_dict` returned."""
+        with reading("predictor of the dossier"):
+            errors = fields.get("cross_validation")
+            known = None if errors is None else CrossValidation.from_dict(errors)
+            return cls(**{**fields, "cross_validation": known})

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ppsm.coordinations.unit_commitment import case_days
 from ppsm.errors import InputError
-from ppsm.mechanism.gauc import case_days
 from ppsm.mechanism.history import InventedDays
 from ppsm.mechanism.instance import Instance, Record, Workspace, run_instance, seed_of
 from ppsm.mechanism.learned import Learned

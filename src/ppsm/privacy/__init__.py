@@ -4,7 +4,7 @@ from ppsm.privacy.accountant import Accountant, Balance, price
 from ppsm.privacy.audit import AuditReport, audit_laplace, audit_mechanism
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger, LedgerVerification
-from ppsm.privacy.owner import OwnerOnly, for_owner_only
+from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.publication import (
     MarketFigures,
     Publication,

@@ -126,8 +126,8 @@ class Released:
         claim = f"alpha={self.record.alpha}, epsilon={self.record.epsilon}" if self.private else _NOT_PRIVATE
         return f"<Released: {len(self.labels)} entries in {self.unit} of '{self.record.dataset}', {claim}>"
 
-    def to_json(self) -> str:
-        """Return the release as JSON text; numbers keep all their digits."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the release as plain JSON types."""
         content: dict[str, Any] = {"format": FORMAT, "private": self.private}
         if not self.private:
             content["notice"] = _NOT_PRIVATE
@@ -138,13 +138,26 @@ class Released:
             "record": self.record.to_dict(),
             "receipt": None if self.receipt is None else self.receipt.to_dict(),
         }
-        return json.dumps(content, allow_nan=False, indent=1)
+        return content
+
+    def to_json(self) -> str:
+        """Return the release as JSON text; numbers keep all their digits."""
+        return json.dumps(self.to_dict(), allow_nan=False, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "Released":
         """Read what :meth:`to_json` wrote; a text that contradicts itself is refused."""
         try:
-            content = _content(text)
+            content = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, fields: object) -> "Released":
+        """Read what :meth:`to_dict` returned; fields that contradict each other are refused."""
+        try:
+            content = _content(fields)
             record = ReleaseRecord.from_dict(content["record"])
             return cls(
                 values=content["values"],
@@ -161,8 +174,7 @@ class Released:
             raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
 
 
-def _content(text: str) -> dict[str, Any]:
-    content = json.loads(text)
+def _content(content: object) -> dict[str, Any]:
     if not isinstance(content, dict) or content["format"] != FORMAT:
         raise FileFormatError(f"The text is not a release of format {FORMAT}: use one that ppsm wrote.")
     if content["private"] is not content["record"]["private"]:

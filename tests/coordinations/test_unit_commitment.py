@@ -11,10 +11,11 @@ import pytest
 from ppsm import InputError, Sensitive, load_case
 from ppsm.cases import Case
 from ppsm.cases.stress import check_stress
+from ppsm.coordinations import GaucCoordination
+from ppsm.coordinations.unit_commitment import case_days
 from ppsm.markets.gauc import GaucSolution
-from ppsm.mechanism import PPSM, GaucCoordination, Laplace, ModelBased, PPSM_p, PublicOutcome
-from ppsm.mechanism.gauc import case_days
-from ppsm.mechanism.owner_side import cost_errors
+from ppsm.mechanism import PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
+from ppsm.owner.distances import cost_errors
 from ppsm.privacy import simulated_publication
 
 GAS_STRESS = 0.0
@@ -58,7 +59,7 @@ def test_a_decision_follows_the_predicted_prices(case: Case, game: GaucCoordinat
     assert cheap.felt.tolist() == pytest.approx(unaware.felt.tolist())
     # no bid covers 1000 $/MWh: gas plants stand still, or the note says why they may not
     assert dear.felt.sum() < cheap.felt.sum() or dear.note
-    assert dear.cost >= cheap.cost
+    assert dear.leader_cost >= cheap.leader_cost
 
 
 def test_decisions_do_not_depend_on_what_was_cleared_before(case: Case, game: GaucCoordination) -> None:

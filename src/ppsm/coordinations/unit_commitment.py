@@ -20,8 +20,7 @@ from ppsm.game.follower import Follower
 from ppsm.interrupts import watched
 from ppsm.markets.evaluate import PowerAnswer
 from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
-from ppsm.mechanism.coordination import Decision, Outcome
-from ppsm.mechanism.game import published
+from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.history import InventedDays, invent_days
 from ppsm.privacy.publication import MarketFigures
 from ppsm.solvers.mip import SolveLimits
@@ -178,7 +177,7 @@ class GaucCoordination:
         widths[np.diff(places.indptr) == 0] = float(entry_widths.max(initial=0.0))
         raised = (prices + widths)[self.followers.gas.plants]
         valid = bool((raised <= self.followers.levels.caps_at(power.levels)).all())
-        cost = decision.cost
+        cost = decision.leader_cost
         return CostOfPrivacy(cost, 0.0, cost, cost if valid else math.inf, indicative=True)
 
     def separate(self) -> "GaucCoordination":

@@ -7,12 +7,12 @@ import pytest
 
 from ppsm import InputError, LinearProgram, Sensitive, StackelbergGame
 from ppsm.arrays import FloatArray
+from ppsm.coordinations import GameCoordination
 from ppsm.examples import freight_game, permit_game, water_game
-from ppsm.mechanism import MECHANISMS, PPSM, GameCoordination, Laplace, ModelBased, PPSM_p, PublicOutcome
-from ppsm.mechanism.owner_side import cost_errors, distances
+from ppsm.mechanism import MECHANISMS, PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
+from ppsm.owner.distances import cost_errors, distances
 from ppsm.privacy import simulated_publication
-
-from .conftest import TRUTH, towns_market
+from tests.mechanism.conftest import TRUTH, towns_market
 
 GAMES: dict[str, tuple[Callable[[], StackelbergGame], str]] = {
     "water": (water_game, "ML/day"),
@@ -62,7 +62,7 @@ def test_exact_prices_lead_to_a_decision_that_is_consistent_with_them(name: str)
     follower = coordination.follower_at(decision)
     value = follower.solve(truth).value
     assert value - dual_value(follower.at(truth), original.prices) <= 0.0201 * value
-    assert decision.cost <= original.leader_cost * (1 + 1e-6)
+    assert decision.leader_cost <= original.leader_cost * (1 + 1e-6)
 
 
 def dual_value(program: LinearProgram, prices: FloatArray) -> float:

@@ -1,0 +1,46 @@
+"""One way to write a file that matters: complete and on the disk, or not at all."""
+
+import os
+import threading
+from pathlib import Path
+
+
+def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """Replace a file by a text such that neither a failure nor a power cut leaves half of it.
+
+    The text goes to a file beside the target, which is on the disk before it takes the target's name, and the
+    name is on the disk before this returns: what must outlive a power cut may be forgotten elsewhere then.
+    Where writing fails the old file stays as it was.
+
+    Parameters
+    ----------
+    path
+        The file.
+    text
+        All of its content, written as UTF-8.
+    mode
+        Who may read it, at every moment (the umask takes its share, as everywhere).
+    """
+    # No two writers at work have the same number; what a dead one left behind goes.
+    part = path.with_name(f".{path.name}.{threading.get_native_id()}.part")
+    part.unlink(missing_ok=True)
+    try:
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make sure that the names in a directory survive a power cut as the files' contents do."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
