@@ -23,7 +23,7 @@ def gas_operator(ledger: Ledger) -> tuple[str, OwnerOnly[Distances]]:
     """The owner of the secret: returns the message to send, and figures for its own eyes only."""
     case = load_case(CASE)
     market = GaucCoordination(case, POWER_STRESS)
-    demand = Sensitive(case.demand_mwh(0.5), dataset=DATASET, unit="MWh", labels=market.entry_names)
+    demand = Sensitive(case.demand_mwh(0.5), dataset=DATASET, unit="MWh", entry_names=market.entry_names)
     ledger.grant(DATASET, epsilon=1.0, alpha=ALPHA_MWH, unit="MWh")
 
     # The market publishes its cost and prices anyway; that they are used is an act of the owner, on record.
@@ -48,11 +48,11 @@ def main(directory: Path) -> None:
     outcome = power_operator(message)
 
     dossier = Dossier.from_json(message)
-    for name, value in zip(dossier.released.labels, dossier.released.values, strict=True):
+    for name, value in zip(dossier.released.entry_names, dossier.released.values, strict=True):
         print(f"released {name:3} {value:6.1f} MWh")
     print(f"the power operator's day: {outcome.status}, {outcome.leader_cost:,.0f} $")
     if dossier.publication is not None:
-        published, cleared = dossier.publication.figures.value, outcome.values["gas"]
+        published, cleared = dossier.publication.result.value, outcome.values["gas"]
         print(f"the gas market's: {cleared:,.0f} $ with the release, {published:,.0f} $ published")
     print(f"budget left: epsilon = {ledger.balance(DATASET).left}")
     print(f"for the owner only: the release is {figures.reveal().l1_released:.0f} MWh from the truth")

@@ -38,7 +38,7 @@ def page_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[FloatA
     ledger.grant("demand", epsilon=1e6, alpha=ALPHA, unit="MWh")
 
     def sensitive(values: FloatArray) -> Sensitive:
-        return Sensitive(values, dataset="demand", unit="MWh", labels=game.entry_names)
+        return Sensitive(values, dataset="demand", unit="MWh", entry_names=game.entry_names)
 
     truth = sensitive(np.array(TRUTH))
     publication = publish_outcome(truth, game, ledger=ledger, purpose="audit")

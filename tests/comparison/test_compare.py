@@ -209,7 +209,7 @@ def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> No
     # stopped after the charge, before the release was written
     kept = Dossier.from_json(before.decode())
     (private / "out" / "dossier.json").unlink()
-    demand = Sensitive([SECRET], dataset="gas-demand/two_node", unit="MWh", labels=("homes",))
+    demand = Sensitive([SECRET], dataset="gas-demand/two_node", unit="MWh", entry_names=("homes",))
     noise = KeptNoise(kept.noisy, kept.publication)
     noise.write(private / "out" / "owner" / KEPT, mark_of(demand, "two_node 0.0"))
     resumed = ppsm(*given, "--alphas", "300", cwd=private)

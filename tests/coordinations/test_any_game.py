@@ -26,8 +26,8 @@ def game_of(name: str) -> tuple[StackelbergGame, GameCoordination, Sensitive, Pu
     game = build()
     coordination = GameCoordination(game, unit=unit)
     truth = game.follower.nominal
-    secret = Sensitive(truth, dataset=name, unit=unit, labels=coordination.entry_names)
-    published = simulated_publication(coordination.figures(truth), dataset=name)
+    secret = Sensitive(truth, dataset=name, unit=unit, entry_names=coordination.entry_names)
+    published = simulated_publication(coordination.market_result(truth), dataset=name)
     return game, coordination, secret, PublicOutcome(published, seed=3)
 
 
@@ -162,7 +162,7 @@ def test_cost_of_privacy_of_a_convex_leader() -> None:
 )
 def test_where_no_cost_of_privacy_can_be_given_the_reason_is(name: str, reason: str | None) -> None:
     game, coordination, _, public = game_of(name)
-    prices = public.publication.figures.prices
+    prices = public.publication.result.prices
     decision = coordination.decide(game.follower.nominal, prices)
     widths = np.full(len(coordination.entry_names), 0.01)
     found = coordination.cost_of_privacy(decision, prices, widths)
@@ -181,4 +181,4 @@ def test_a_game_without_any_decision_says_so() -> None:
     # the leader's own rows are elastic; its bounds are not
     assert coordination.decide(game.follower.nominal, None).felt.sum() == pytest.approx(4)
     with pytest.raises(InputError, match="no outcome to publish"):
-        coordination.figures(game.follower.nominal)
+        coordination.market_result(game.follower.nominal)

@@ -34,12 +34,12 @@ def game(case: Case) -> GaucCoordination:
 @pytest.fixture(scope="module")
 def secret(case: Case, game: GaucCoordination) -> Sensitive:
     demand = case.demand_mwh(GAS_STRESS)
-    return Sensitive(demand, dataset="two-node", unit=game.unit, labels=game.entry_names)
+    return Sensitive(demand, dataset="two-node", unit=game.unit, entry_names=game.entry_names)
 
 
 @pytest.fixture(scope="module")
 def public(case: Case, game: GaucCoordination) -> PublicOutcome:
-    figures = game.figures(case.demand_mwh(GAS_STRESS))
+    figures = game.market_result(case.demand_mwh(GAS_STRESS))
     return PublicOutcome(simulated_publication(figures, dataset="two-node"), seed=2)
 
 
@@ -136,7 +136,7 @@ def test_the_model_alone_makes_a_noisy_demand_servable(game: GaucCoordination, s
 def test_cost_of_privacy_is_an_indication_with_bids_fixed(
     case: Case, game: GaucCoordination, public: PublicOutcome
 ) -> None:
-    prices = public.publication.figures.prices
+    prices = public.publication.result.prices
     decision = game.decide(case.demand_mwh(GAS_STRESS), prices)
     entries = len(game.entry_names)
     narrow = game.cost_of_privacy(decision, prices, np.full(entries, 1e-6))

@@ -142,9 +142,9 @@ def test_bad_histories_and_regressors_are_one_sentence(
     with pytest.raises(InputError, match="expected an object with fit and predict"):
         Learned.train(history, 3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="at least 10"):
-        History(history.released[:3], history.figures[:3])
+        History(history.released[:3], history.results[:3])
     with pytest.raises(SecretExposureError, match="history are still secret"):
-        History((secret,) * 10, history.figures[:10])  # type: ignore[arg-type]
-    other = Sensitive([1.0, 2.0], dataset="x", unit="MWh", labels=("a", "b"))
+        History((secret,) * 10, history.results[:10])  # type: ignore[arg-type]
+    other = Sensitive([1.0, 2.0], dataset="x", unit="MWh", entry_names=("a", "b"))
     with pytest.raises(InputError, match="train one for this market"):
         learned.predict_prices(LaplaceMechanism(alpha=1.0).simulate(other, seed=1), towns)

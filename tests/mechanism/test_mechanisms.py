@@ -81,13 +81,13 @@ def test_the_ledger_comes_before_the_noise(
 def test_what_would_fail_later_fails_before_it_is_charged(
     secret: Sensitive, towns: GameCoordination, public: PublicOutcome, ledger: Ledger
 ) -> None:
-    other = Sensitive(TRUTH, dataset=DATASET, unit="kWh", labels=("west", "east"))
-    wrong = Sensitive(TRUTH, dataset=DATASET, unit="MWh", labels=("north", "south"))
+    other = Sensitive(TRUTH, dataset=DATASET, unit="kWh", entry_names=("west", "east"))
+    wrong = Sensitive(TRUTH, dataset=DATASET, unit="MWh", entry_names=("north", "south"))
     short = PublicPrior.of([1.0], 1.0, source="a guess")
     attempts: list[tuple[Laplace, Any, Any, str]] = [
         (PPSM(alpha=5.0), secret, None, "needs a predictor"),
         (PPSM(alpha=5.0), other, public, "in kWh"),
-        (PPSM(alpha=5.0), wrong, public, "label the data"),
+        (PPSM(alpha=5.0), wrong, public, "name the data"),
         (PPSM(alpha=5.0), secret, public, "no ledger has noted"),
         (PPSM(alpha=5.0, prior=short), secret, public, "the prior has 1 entries"),
     ]
@@ -113,7 +113,7 @@ def test_each_step_has_its_own_guard(
 ) -> None:
     release = PPSM(alpha=5.0).simulate(secret, towns, public, seed=1)
     hidden: Any = secret
-    prices, decision = public.publication.figures.prices, release.decision
+    prices, decision = public.publication.result.prices, release.decision
     assert decision is not None
     options: Any = {"norm": "l2", "prior": None, "limits": SearchLimits()}
     attempts: dict[str, Callable[[], object]] = {
@@ -146,7 +146,7 @@ def test_mechanisms_share_the_noise_of_a_seed(
 def test_bands_hold_where_they_are_asked(
     secret: Sensitive, towns: GameCoordination, public: PublicOutcome
 ) -> None:
-    figures = public.publication.figures
+    figures = public.publication.result
     for seed in range(8):
         release = simulated(PPSM(alpha=5.0), secret, towns, public, seed)
         assert release.fidelity is not None
@@ -394,7 +394,7 @@ def test_the_leaders_prices_are_off_by_a_tenth_of_their_average(
     """The same noise on cheap and dear prices, as in section 7 of the paper."""
     publication = published(secret, towns, ledger).publication
     noisy = Laplace(alpha=5.0).simulate(secret, towns, PublicOutcome(publication, seed=1), seed=1).released
-    prices = publication.figures.prices
+    prices = publication.result.prices
     drawn = np.array(
         [PublicOutcome(publication, seed=seed).predict_prices(noisy, towns) for seed in range(2000)]
     )

@@ -25,7 +25,7 @@ from ppsm.privacy import Sensitive
 
 if TYPE_CHECKING:
     from ppsm.coordinations import GaucCoordination
-    from ppsm.mechanism import Laplace, Learned, Outcome, Predictor, PublicOutcome, Release
+    from ppsm.mechanism import Laplace, Learned, Outcome, Predictor, Release
     from ppsm.mechanism.predictors import PredictorNote
     from ppsm.owner.private_release import Granted
 
@@ -231,6 +231,7 @@ def _predictor(
 ) -> "Predictor | None":
     """The models of steps 2a and 3a, chosen before the release."""
     from ppsm.mechanism import ModelBased, PPSM_p
+    from ppsm.owner.private_release import simulated_outcome
 
     if not isinstance(mechanism, PPSM_p):
         return None  # it repairs nothing, so it predicts nothing
@@ -238,16 +239,7 @@ def _predictor(
         return ModelBased()
     if name is PredictorName.LEARNED:
         return _learned(mechanism, game, model)
-    return _simulated_outcome(secret, game, seed or 0) if granted is None else granted.publish(game)
-
-
-def _simulated_outcome(secret: Sensitive, game: "GaucCoordination", seed: int) -> "PublicOutcome":
-    """The paper's setting beside seeded noise; that can be subtracted, so the markets may share solvers."""
-    from ppsm.mechanism import PublicOutcome
-    from ppsm.privacy import for_owner_only, simulated_publication
-
-    result = for_owner_only(secret, game.figures).reveal()
-    return PublicOutcome(simulated_publication(result, dataset=secret.dataset), seed=seed)
+    return simulated_outcome(secret, game, seed or 0) if granted is None else granted.publish(game)
 
 
 def _learned(mechanism: "Laplace", game: "GaucCoordination", model: Path | None) -> "Learned":

@@ -18,7 +18,7 @@ def read_secret(case: Case, demand: Path | None, gas_stress: float | None, datas
         raise InputError(
             f"{given} of --gas-stress and --demand was given: say where the demand is from with one of them."
         )
-    return Sensitive(vector, dataset=dataset, unit="MWh", labels=case.delivery_ids)
+    return Sensitive(vector, dataset=dataset, unit="MWh", entry_names=case.delivery_ids)
 
 
 def owner_directory(directory: Path) -> Path:

@@ -107,7 +107,7 @@ def owner_page(
 
 def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, comparison: Comparison) -> str:
     noisy, released = example.dossier.noisy.values, example.dossier.released.values
-    names = example.dossier.released.labels
+    names = example.dossier.released.entry_names
     labels = ("true MWh", "noisy MWh", "released MWh", "released - true")
     nodes = [
         {"name": name, "cells": list(zip(labels, map(float, cells), strict=True))}
@@ -166,7 +166,7 @@ def _prices(example: ExampleRelease) -> Mapping[str, FloatArray]:
     found = {}
     publication = example.dossier.publication
     if publication is not None:
-        found["Before: published by the market"] = publication.figures.prices
+        found["Before: published by the market"] = publication.result.prices
     for dossier, title in (
         (example.plain, _PLAIN),
         (example.dossier, "After: cleared with PPSM's release"),
@@ -202,7 +202,7 @@ def _release_sentences(dossier: Dossier) -> list[str]:
         return [f"The game could not be cleared with the release{status}.", hidden]
     said = f"With the release the power operator pays {evaluation.leader_cost:,.0f} $"
     if dossier.publication is not None:
-        before = dossier.publication.figures.leader_cost
+        before = dossier.publication.result.leader_cost
         change = 100.0 * (evaluation.leader_cost - before) / max(abs(before), 1e-12)
         said += f"; the market published a cost of {before:,.0f} $, which is a difference of {change:+.4f} %"
     gap = evaluation.gap

@@ -33,7 +33,7 @@ from ppsm.fidelity.problem import PublicBounds
 from ppsm.game.follower import Follower
 from ppsm.interrupts import watched
 from ppsm.mechanism.coordination import Decision, Outcome, published
-from ppsm.privacy.publication import MarketFigures
+from ppsm.privacy.publication import MarketResult
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
@@ -154,7 +154,7 @@ class GameCoordination:
             found.status, found.leader_objective, found.leader_bound, found.gap, values, prices, solved=1
         )
 
-    def figures(self, demand: FloatArray) -> MarketFigures:
+    def market_result(self, demand: FloatArray) -> MarketResult:
         """What the market publishes."""
         return published(self.clear(demand), FOLLOWER, self.price_names)
 

@@ -22,7 +22,7 @@ from ppsm.markets.evaluate import PowerAnswer
 from ppsm.markets.gauc import GasAwareCommitment, GaucSolution
 from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.history import InventedDays, invent_days
-from ppsm.privacy.publication import MarketFigures
+from ppsm.privacy.publication import MarketResult
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
 from ppsm.theory import CostOfPrivacy
@@ -158,7 +158,7 @@ class GaucCoordination:
             watch.check()
         return outcome_of(solution)
 
-    def figures(self, demand: FloatArray) -> MarketFigures:
+    def market_result(self, demand: FloatArray) -> MarketResult:
         """What the markets publish."""
         return published(self.clear(demand), GAS, self.price_names)
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, InputError
 from ppsm.game.follower import Follower
-from ppsm.privacy.publication import MarketFigures
+from ppsm.privacy.publication import MarketResult
 from ppsm.status import Status
 from ppsm.theory import CostOfPrivacy
 
@@ -125,13 +125,13 @@ def reading(what: str) -> Iterator[None]:
         raise FileFormatError(f"The {what} cannot be read ({error}): use one that ppsm wrote.") from None
 
 
-def published(outcome: Outcome, follower: str, price_names: tuple[str, ...]) -> MarketFigures:
+def published(outcome: Outcome, follower: str, price_names: tuple[str, ...]) -> MarketResult:
     """What a cleared market publishes; an error where it could not be cleared."""
     if outcome.prices is None or outcome.leader_cost is None:
         raise InputError(
             f"the game has no outcome to publish (status '{outcome.status}'): its data cannot be served."
         )
-    return MarketFigures(outcome.values[follower], outcome.prices, price_names, outcome.leader_cost)
+    return MarketResult(outcome.values[follower], outcome.prices, price_names, outcome.leader_cost)
 
 
 class Coordination(Protocol):
@@ -175,7 +175,7 @@ class Coordination(Protocol):
     def clear(self, demand: FloatArray) -> Outcome:
         """Play the whole game with a demand vector."""
 
-    def figures(self, demand: FloatArray) -> MarketFigures:
+    def market_result(self, demand: FloatArray) -> MarketResult:
         """Play the game and return what the market publishes; an error where it cannot be played."""
 
     def cost_of_privacy(

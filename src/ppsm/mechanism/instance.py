@@ -212,7 +212,7 @@ def simulate_instance(
     check_stress(workspace.case, instance.power_stress, instance.gas_stress)
     game = workspace.game(instance.power_stress)
     demand = workspace.demand(instance.gas_stress)
-    secret = Sensitive(demand, dataset=workspace.case.name, unit=game.unit, labels=game.entry_names)
+    secret = Sensitive(demand, dataset=workspace.case.name, unit=game.unit, entry_names=game.entry_names)
     chosen = workspace.predictor(instance) if predictor is None else predictor
     runner = workspace.mechanism(instance) if mechanism is None else mechanism
     return runner.simulate(secret, game, chosen, seed=noise_seed(workspace.case.name, instance))

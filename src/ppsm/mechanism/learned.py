@@ -79,7 +79,7 @@ class Learned:
         errors = _cross_validated(chosen, features, targets)
         fitted = copy.deepcopy(chosen)
         fitted.fit(features, targets)
-        return cls(fitted, history.released[0].labels, history.figures[0].price_names, errors)
+        return cls(fitted, history.released[0].entry_names, history.results[0].price_names, errors)
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
         """The learned prices."""
@@ -94,7 +94,7 @@ class Learned:
         return float(said[0]), said[1:]
 
     def _predict(self, noisy: Released, coordination: Coordination) -> FloatArray:
-        if noisy.labels != self.entry_names or coordination.price_names != self.price_names:
+        if noisy.entry_names != self.entry_names or coordination.price_names != self.price_names:
             raise InputError(
                 f"the model was trained on the market of '{self.entry_names[0]}', ... and "
                 f"'{self.price_names[0]}', ..., found another: train one for this market."

@@ -155,7 +155,7 @@ class Laplace:
     def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
         """Refuse, before anything is charged, what would fail after it."""
         del predictor
-        _refuse_mismatch(secret.labels, secret.unit, coordination)
+        _refuse_mismatch(secret.entry_names, secret.unit, coordination)
 
     def refuse_other_noise(self, noisy: Released) -> None:
         """Refuse a noisy vector that this mechanism would not have made."""
@@ -167,7 +167,7 @@ class Laplace:
             )
 
     def _checked(self, noisy: Released, coordination: Coordination) -> Released:
-        _refuse_mismatch(require_released(noisy, "noisy demand").labels, noisy.unit, coordination)
+        _refuse_mismatch(require_released(noisy, "noisy demand").entry_names, noisy.unit, coordination)
         self.refuse_other_noise(noisy)
         return noisy
 
@@ -331,12 +331,12 @@ def _width(value: float, name: str) -> None:
         raise InputError(f"{name} is {value}; expected a fraction of at least 0, such as 0.001 for 0.1 %.")
 
 
-def _refuse_mismatch(labels: tuple[str, ...], unit: str, coordination: Coordination) -> None:
+def _refuse_mismatch(found: tuple[str, ...], unit: str, coordination: Coordination) -> None:
     names = coordination.entry_names
-    if labels != names:
+    if found != names:
         raise InputError(
-            f"The data have {len(labels)} entries beginning with '{labels[0]}', the game has {len(names)} "
-            f"beginning with '{names[0]}': label the data as the game does."
+            f"The data have {len(found)} entries beginning with '{found[0]}', the game has {len(names)} "
+            f"beginning with '{names[0]}': name the data as the game does."
         )
     if unit != coordination.unit:
         raise InputError(f"The data are in {unit}, the game is in {coordination.unit}: convert the data.")

@@ -34,7 +34,7 @@ class Prediction:
 
 
 class Predictor(Protocol):
-    """Both models of the protocol; either may be a constant."""
+    """Both models; either may be a constant."""
 
     @property
     def name(self) -> str:
@@ -42,7 +42,7 @@ class Predictor(Protocol):
 
     @property
     def publication(self) -> Publication | None:
-        """The published figures that the predictions rest on, if there are any."""
+        """The published market result that the predictions rest on, if there is one."""
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> ArrayLike:
         """M_L, step 2a: the prices that the leader should expect."""
@@ -118,17 +118,17 @@ class PublicOutcome:
         """The published value and prices."""
         del decision
         require_released(noisy, "demand of step 3a")
-        return self.publication.figures.value, self._published(coordination)
+        return self.publication.result.value, self._published(coordination)
 
     def _published(self, coordination: Coordination) -> FloatArray:
-        figures = self.publication.figures
-        if figures.price_names != coordination.price_names:
+        result = self.publication.result
+        if result.price_names != coordination.price_names:
             raise InputError(
-                f"the publication of '{self.publication.dataset}' has {len(figures.price_names)} prices "
-                f"beginning with '{figures.price_names[0]}', the game has {len(coordination.price_names)} "
+                f"the publication of '{self.publication.dataset}' has {len(result.price_names)} prices "
+                f"beginning with '{result.price_names[0]}', the game has {len(coordination.price_names)} "
                 f"beginning with '{coordination.price_names[0]}': publish the outcome of this game."
             )
-        return figures.prices
+        return result.prices
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ class Distances:
 
 def distances_for_owner(secret: Sensitive, release: Release) -> OwnerOnly[Distances]:
     """Measure a release against the secret that it was made from."""
-    if secret.labels != release.released.labels:
+    if secret.entry_names != release.released.entry_names:
         raise InputError("the secret and the release name different entries: compare a release with its own.")
     return for_owner_only(secret, lambda truth: distances(truth, release))
 

@@ -29,7 +29,15 @@ from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.mechanisms import Laplace, Release
 from ppsm.mechanism.predictors import Predictor, PublicOutcome
 from ppsm.owner.release_files import OWNER_MODE, write_release
-from ppsm.privacy import Ledger, Publication, Released, Sensitive, for_owner_only, publish_outcome
+from ppsm.privacy import (
+    Ledger,
+    Publication,
+    Released,
+    Sensitive,
+    for_owner_only,
+    publish_outcome,
+    simulated_publication,
+)
 
 PURPOSE = "coordination of gas and power markets"
 _LEDGER = "ledger.db"
@@ -231,6 +239,12 @@ class Written:
         dossier = self.release.dossier.with_evaluation(outcome)
         write_release(self.directory, self.case, dossier)
         return dossier
+
+
+def simulated_outcome(secret: Sensitive, game: GaucCoordination, seed: int) -> PublicOutcome:
+    """The paper's setting beside seeded noise; that can be subtracted, so the markets may share solvers."""
+    result = for_owner_only(secret, game.market_result).reveal()
+    return PublicOutcome(simulated_publication(result, dataset=secret.dataset), seed=seed)
 
 
 def _open_ledger(path: Path | None, directory: Path, dataset: str, mechanism: Laplace) -> Ledger:

@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta, norm
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray
 
@@ -90,6 +89,8 @@ def lower_bounds(first: FloatArray, second: FloatArray, failure: float) -> tuple
     """
     chosen_on = int(len(first) * (_FIT + _PICK))
     share = failure / len(FAMILIES)
+    from scipy.stats import norm  # here and below: it takes a second to load
+
     bounds = []
     with np.errstate(over="ignore", invalid="ignore"):  # statistics of huge outputs may be infinite
         chosen = choose_events(first[:chosen_on], second[:chosen_on], float(norm.isf(share / 2)))
@@ -108,6 +109,8 @@ def proven_loss(likely: int, rare: int, runs: int, failure: float) -> float:
     """
     if likely == 0:
         return 0.0
+    from scipy.stats import beta
+
     low = float(beta.ppf(failure / 2, likely, runs - likely + 1))
     high = 1.0 if rare == runs else float(beta.isf(failure / 2, rare + 1, runs - rare))
     return max(0.0, float(np.log(low) - np.log(high)))

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import gamma, poisson
 
 from ppsm.arrays import FloatArray
 
@@ -97,6 +96,8 @@ def _distribution(first: FloatArray, second: FloatArray) -> float:
 
 def _scale(first: FloatArray, second: FloatArray) -> float:
     """Test the sum of sizes, which is Gamma distributed: exact and two-sided."""
+    from scipy.stats import gamma  # here and below: it takes a second to load
+
     sizes = np.abs(np.concatenate([first.ravel(), second.ravel()]))
     total = float(sizes.sum())
     return 2.0 * min(float(gamma.cdf(total, sizes.size)), float(gamma.sf(total, sizes.size)))
@@ -116,6 +117,8 @@ def _freshness(first: FloatArray, second: FloatArray, resolution: float) -> floa
     Two independent sizes share a cell of width w with probability w / 2, and so n of them repeat about
     ``n**2 w / 4`` times, with a count that is Poisson but for an error of order ``n**3 w**2``.
     """
+    from scipy.stats import poisson
+
     sizes = np.abs(np.concatenate([first.ravel(), second.ravel()]))
     cells = np.sort(np.floor(sizes / resolution))
     repeats = int((np.diff(cells) == 0).sum())

@@ -54,7 +54,7 @@ class Receipt:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True, slots=True)
 class Released:
-    """Values that may leave, with labels, unit and the record of their release.
+    """Values that may leave, with entry names, unit and the record of their release.
 
     ``private`` repeats what the record claims. In the process that drew the noise it is a fact; read from a
     file it is worth what the file's origin is worth: :meth:`ppsm.privacy.Ledger.confirm` checks the record
@@ -64,7 +64,7 @@ class Released:
     ----------
     values
         The noisy values, read-only.
-    labels
+    entry_names
         As in the secret.
     record
         How the values came about.
@@ -75,7 +75,7 @@ class Released:
     """
 
     values: FloatArray
-    labels: tuple[str, ...]
+    entry_names: tuple[str, ...]
     record: ReleaseRecord
     receipt: Receipt | None
     steps: tuple[str, ...] = ()
@@ -86,9 +86,13 @@ class Released:
                 "Tried to wrap a Sensitive as Released: release it through a mechanism."
             )
         store = object.__setattr__
-        store(self, "labels", unique_names(self.labels, self.record.dimension, "entry", "labels"))
         store(
-            self, "values", frozen_vector(self.values, len(self.labels), "released values", names=self.labels)
+            self, "entry_names", unique_names(self.entry_names, self.record.dimension, "entry", "entry_names")
+        )
+        store(
+            self,
+            "values",
+            frozen_vector(self.values, len(self.entry_names), "released values", names=self.entry_names),
         )
         for step in self.steps:
             one_line(step, "step")
@@ -119,12 +123,16 @@ class Released:
             raise SecretExposureError(
                 "Tried to derive released values from a Sensitive: use released data only."
             )
-        vector = frozen_vector(values, len(self.labels), f"values of the step '{step}'", names=self.labels)
+        vector = frozen_vector(
+            values, len(self.entry_names), f"values of the step '{step}'", names=self.entry_names
+        )
         return replace(self, values=vector, steps=(*self.steps, step))
 
     def __repr__(self) -> str:
         claim = f"alpha={self.record.alpha}, epsilon={self.record.epsilon}" if self.private else _NOT_PRIVATE
-        return f"<Released: {len(self.labels)} entries in {self.unit} of '{self.record.dataset}', {claim}>"
+        return (
+            f"<Released: {len(self.entry_names)} entries in {self.unit} of '{self.record.dataset}', {claim}>"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the release as plain JSON types."""
@@ -132,7 +140,7 @@ class Released:
         if not self.private:
             content["notice"] = _NOT_PRIVATE
         content |= {
-            "labels": list(self.labels),
+            "labels": list(self.entry_names),
             "values": self.values.tolist(),
             "steps": list(self.steps),
             "record": self.record.to_dict(),
@@ -161,7 +169,7 @@ class Released:
             record = ReleaseRecord.from_dict(content["record"])
             return cls(
                 values=content["values"],
-                labels=_texts(content["labels"], "labels"),
+                entry_names=_texts(content["labels"], "labels"),
                 record=record,
                 receipt=_receipt(content["receipt"], record),
                 steps=_texts(content["steps"], "steps"),
