@@ -1,4 +1,4 @@
-"""Everything that a dossier holds has a type, and comes back from its file as that type with the same numbers."""
+"""Everything that a dossier holds has a type, and comes back from its file as that type, digit for digit."""
 
 import math
 
