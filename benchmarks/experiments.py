@@ -22,7 +22,7 @@ from pathlib import Path
 from ppsm.experiments import RowStore, run_experiment
 from ppsm.experiments.engines import cluster
 from ppsm.experiments.grid import read_experiment
-from ppsm.mechanism.instance import Record, record_key
+from ppsm.experiments.row import Row
 
 KILL_GRID = """case = "northeast"
 power_stress = [0.3, 0.48]
@@ -95,15 +95,19 @@ def _difference(one: object, other: object) -> float:
     return 0.0 if one == other else float("inf")
 
 
-def compare(whole: Sequence[Record], killed: Sequence[Record]) -> dict[str, tuple[int, float]]:
+def compare(whole: Sequence[Row], killed: Sequence[Row]) -> dict[str, tuple[int, float]]:
     """Columns in which rows differ by more than rounding: how many rows, and how far at most."""
-    if [record_key(row) for row in whole] != [record_key(row) for row in killed]:
+    if [row.key for row in whole] != [row.key for row in killed]:
         raise SystemExit("the runs have rows of different instances")
     found = {}
-    for name in whole[0]:
+    for name in whole[0].to_dict():
         if not name.startswith(_CIRCUMSTANCES):
-            pairs = zip(whole, killed, strict=True)
-            apart = [gap for one, two in pairs if (gap := _difference(one[name], two[name])) > _ROUNDING]
+            both = zip(whole, killed, strict=True)
+            apart = [
+                gap
+                for one, two in both
+                if (gap := _difference(getattr(one, name), getattr(two, name))) > _ROUNDING
+            ]
             if apart:
                 found[name] = (len(apart), max(apart))
     return found

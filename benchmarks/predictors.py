@@ -12,8 +12,13 @@ import numpy as np
 
 from ppsm.cases import load_case
 from ppsm.coordinations.unit_commitment import case_days
+from ppsm.experiments.instance import Workspace, run_instance
+from ppsm.experiments.row import Instance
+from ppsm.experiments.summaries import Summary
+from ppsm.experiments.tuning import Limits
 from ppsm.mechanism import InventedDays, Learned, ModelBased, Predictor
-from ppsm.mechanism.instance import Instance, Workspace, run_instance
+
+LIMITS = Limits(clear_seconds=60.0, original_seconds=60.0, fidelity_seconds=10.0)
 
 
 def trained(days: InventedDays, alpha: float) -> Learned:
@@ -30,19 +35,16 @@ def trained(days: InventedDays, alpha: float) -> Learned:
 def show_runs(
     workspace: Workspace, instances: list[Instance], name: str, predictor: Predictor | None
 ) -> None:
-    records = [run_instance(workspace, instance, predictor) for instance in instances]
-    cleared = [record for record in records if record["feasible"]]
-    leader, gas = (
-        float(np.mean([abs(record[f"error_{who}_percent"]) for record in cleared]))
-        for who in ("leader", "gas")
-    )
-    widening = float(np.median([record["widening"] for record in records]))
-    said = [abs(record["error_predicted_value_percent"]) for record in records]
-    distance = float(np.mean([record["l1_released"] for record in records]))
-    cpu = float(np.mean([record["cpu_release"] + record["cpu_clear"] for record in records]))
+    rows = [run_instance(workspace, instance, predictor) for instance in instances]
+    found = Summary.of(rows)
+    cleared = sum(row.feasible for row in rows)
+    widening = float(np.median([row.widening for row in rows if row.widening is not None]))
+    said = [abs(row.error_predicted_value_percent or 0.0) for row in rows]
+    cpu = float(np.mean([row.cpu_seconds for row in rows if row.cpu_seconds is not None]))
     print(
-        f"  {instances[0].mechanism:<7} {name:<8} feasible {len(cleared)}/{len(records)}, "
-        f"leader {leader:.4f} %, gas {gas:.3f} %, L1 {distance:.0f} MWh, "
+        f"  {instances[0].mechanism:<7} {name:<8} feasible {cleared}/{len(rows)}, "
+        f"leader {found.leader_error_percent:.4f} %, gas {found.gas_error_percent:.3f} %, "
+        f"L1 {found.l1_distance_mwh:.0f} MWh, "
         f"predicted value {np.mean(said):.2f} %, median widening {widening:.4g}, {cpu:.1f} CPU s",
         flush=True,
     )
@@ -57,8 +59,8 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=None)
     arguments = parser.parse_args()
     case = load_case("northeast")
-    workspace = Workspace(case, arguments.cache, clear_seconds=60.0)
-    workspace.original(arguments.power, arguments.gas)
+    workspace = Workspace(case, arguments.cache, limits=LIMITS)
+    workspace.original((arguments.power, arguments.gas))
     days = case_days(case, arguments.power, days=arguments.days)
     for alpha in (10.0, 100.0, 1000.0):
         learned = trained(days, alpha)

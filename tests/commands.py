@@ -17,11 +17,11 @@ def ppsm(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def interrupted(*arguments: str, cwd: Path, file: Path, lines: int) -> str:
-    """Press Ctrl-C once a file has some lines; what the command says about it."""
+def interrupted(*arguments: str, cwd: Path, rows: Path, count: int) -> str:
+    """Press Ctrl-C once a directory has some parts of rows; what the command says about it."""
     started = subprocess.Popen([*COMMAND, *arguments], cwd=cwd, stderr=subprocess.PIPE, text=True)  # noqa: S603
     deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (file.exists() and file.read_text().count("\n") >= lines):
+    while time.monotonic() < deadline and len(list(rows.glob("parts/*.parquet"))) < count:
         time.sleep(0.05)
     os.kill(started.pid, signal.SIGINT)
     _, errors = started.communicate(timeout=60)

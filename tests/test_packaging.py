@@ -53,7 +53,7 @@ def test_wheel_holds_the_package_its_type_marker_and_its_licence(tmp_path: Path)
     names = zipfile.ZipFile(wheel).namelist()
     assert "ppsm/py.typed" in names
     assert "ppsm/bilevel/solve.py" in names
-    assert "ppsm/comparison/templates/shareable.html" in names
+    assert "ppsm/experiments/templates/shareable.html" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("licenses/NOTICE") for name in names)
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]

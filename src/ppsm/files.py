@@ -21,13 +21,17 @@ def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
     mode
         Who may read it, at every moment (the umask takes its share, as everywhere).
     """
+    write_bytes_atomically(path, text.encode("utf-8"), mode=mode)
+
+
+def write_bytes_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """The same for bytes."""
     # No two writers at work have the same number; what a dead one left behind goes.
     part = path.with_name(f".{path.name}.{threading.get_native_id()}.part")
     part.unlink(missing_ok=True)
     try:
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(path)

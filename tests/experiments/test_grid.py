@@ -7,31 +7,27 @@ import pytest
 from ppsm import InputError
 from ppsm.experiments import named, read_experiment
 from ppsm.experiments.grid import adjusted
-from ppsm.mechanism.variants import Variant
+from ppsm.experiments.variants import Variant
 from tests.experiments.small import SMALL, TOML
 
 
 def test_the_papers_grids() -> None:
     figure3, table1, table2 = (named(name) for name in ("figure3", "table1", "table2"))
     assert len(figure3.cells) == 42
-    assert len(figure3.instances()) == 11_340  # 42 cells x 30 repetitions x 3 alphas x 3 mechanisms
-    assert len(table1.instances()) == 11_340 + 2 * 3_780  # and the rows with a public prior
-    assert len(table2.instances()) == 1_260 * (1 + 3 + 3)  # Laplace has no eta
-    assert len(adjusted(figure3, repetitions=2).instances()) == 42 * 2 * 9
+    assert len(figure3.grid.keys) == 11_340  # 42 cells x 30 repetitions x 3 alphas x 3 mechanisms
+    assert len(table1.grid.keys) == 11_340 + 2 * 3_780  # and the rows with a public prior
+    assert len(table2.grid.keys) == 1_260 * (1 + 3 + 3)  # Laplace has no eta
+    assert len(adjusted(figure3, repetitions=2).grid.keys) == 42 * 2 * 9
     # shared instances have the same key: one directory serves several grids
-    shared = {table1.key(each) for each in table1.instances()} & {
-        table2.key(each) for each in table2.instances()
-    }
-    assert len(shared) == 1_260 * 3
+    assert len(set(table1.grid.keys) & set(table2.grid.keys)) == 1_260 * 3
 
 
 def test_batches_hold_a_cell_and_repetition_and_leave_out_what_is_done() -> None:
-    batches = SMALL.batches(set())
+    batches = SMALL.grid.batches
     assert len(batches) == 6
     for batch in batches:
-        assert len({(each.power_stress, each.gas_stress, each.repetition) for each in batch}) == 1
-    done = {SMALL.key(each) for each in batches[0]} | {SMALL.key(batches[1][0])}
-    left = SMALL.batches(done)
+        assert len({(each.cell, each.repetition) for each in batch}) == 1
+    left = SMALL.grid.left({each.key_in("medium") for each in (*batches[0], batches[1][0])})
     assert [len(batch) for batch in left] == [7, 8, 8, 8, 8]
 
 

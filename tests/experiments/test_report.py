@@ -11,30 +11,19 @@ from typer.testing import CliRunner
 
 from ppsm.cli import app
 from ppsm.experiments import RowStore, write_report
-from ppsm.experiments.figures import distributions, stress_heatmaps
+from ppsm.experiments.panels import distributions, stress_heatmaps
 from ppsm.experiments.report import notes_on
-from ppsm.experiments.tables import as_csv, as_markdown, cell_tables, least_eta, status_table, table1, table2
-from ppsm.experiments.worker import failed_row
-from ppsm.mechanism.instance import Instance, Record, record_key
-
-
-def row(**given: Any) -> Record:
-    base: Record = {
-        "case": "northeast", "power_stress": 0.3, "gas_stress": 0.1, "alpha": 10.0, "mechanism": "ppsm",
-        "repetition": 0, "eta_p": 0.001, "eta_d": 0.001, "epsilon": 1.0, "feasible": True,
-        "status": "optimal", "original_status": "optimal",
-        "original_leader": 1e6, "original_gap": 1e-4, "released_gap": 2e-4, "error_leader_percent": 0.02,
-        "error_electricity_percent": -0.04, "error_gas_percent": 0.06, "l1_released": 300.0, "widening": 1.0,
-        "fidelity_status": "optimal", "fidelity_gap": 0.0, "cpu_2b": 0.1, "cpu_3b": 0.2, "cpu_release": 0.4,
-        "cpu_clear": 0.1, "commitments_solved": 0, "message": "", "package_version": "0", "solvers": "none",
-    }  # fmt: skip
-    return {**base, **given}
-
-
-def failed(**given: Any) -> Record:
-    axes = {name: row(**given)[name] for name in Instance.__dataclass_fields__}
-    return failed_row("northeast", Instance(**axes), "out of <memory>")
-
+from ppsm.experiments.summaries import (
+    as_csv,
+    as_markdown,
+    cell_tables,
+    least_eta,
+    status_table,
+    table1,
+    table2,
+)
+from tests.experiments.small import a_failed_row as failed
+from tests.experiments.small import a_row as row
 
 ROWS = [
     row(),
@@ -110,13 +99,13 @@ def test_a_cell_without_a_cleared_run_is_grey() -> None:
 
 
 def test_heatmaps_show_whose_error_they_say() -> None:
-    cleared = [row for row in ROWS if row["mechanism"] == "laplace" and row["feasible"]]
+    cleared = [each for each in ROWS if each.mechanism == "laplace" and each.feasible]
     for whose in ("leader", "gas"):
         panel = next(
             axes for axes in stress_heatmaps(ROWS, whose).axes if axes.get_title().startswith("laplace")
         )
         shown: Any = panel.images[0].get_array()
-        assert shown.compressed()[0] == pytest.approx(abs(cleared[0][f"error_{whose}_percent"]))
+        assert shown.compressed()[0] == pytest.approx(cleared[0].absolute_error(whose))
 
 
 def test_colours_are_for_the_range_that_errors_are_in() -> None:
@@ -164,20 +153,19 @@ def test_rows_that_failed_spoil_nothing(tmp_path: Path) -> None:
         store.directory.mkdir()
         store.append(rows)
         assert CliRunner().invoke(app, ["report", str(store.directory)]).exit_code == 0
-    good = next(each for each in mixed.rows() if each["status"] == "optimal")
-    assert {name: good[name] for name in row()} == row(repetition=1)
-    assert alone.rows()[0]["seed"] is not None  # to be run again by hand
+    assert mixed.rows() == [failed(), row(repetition=1)]
+    assert alone.rows()[0].seed == failed().seed  # to be run again by hand
 
 
 def test_rows_without_bands_do_not_say_which_are_narrow() -> None:
     plain = row(mechanism="laplace", eta_p=0.001)
-    assert {each["mechanism"] for each in least_eta([plain, row(eta_p=0.01)])} == {"laplace", "ppsm"}
+    assert {each.mechanism for each in least_eta([plain, row(eta_p=0.01)])} == {"laplace", "ppsm"}
 
 
 def test_every_column_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "experiments.md"
     names = re.findall(r"`([a-z0-9_*]+)`", page.read_text().split("## Rows")[1].split("Seeds derive")[0])
-    missing = [name for name in failed() if not any(fnmatch(name, each) for each in names)]
+    missing = [name for name in failed().to_dict() if not any(fnmatch(name, each) for each in names)]
     assert not missing
 
 
@@ -186,7 +174,7 @@ def test_the_command_reads_a_directory(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "report" / "report.html").exists()
-    keys = [record_key(row) for row in ROWS]
+    keys = [each.key for each in ROWS]
     RowStore(tmp_path).note_grid("table9", [*keys, (*keys[0][:-1], 7.0)])
     RowStore(tmp_path).note_grid("table8", keys)
     stopped = CliRunner().invoke(app, ["report", str(tmp_path)])

@@ -13,25 +13,23 @@ from typing import Any
 
 import pytest
 
-from ppsm import InputError
+from ppsm import InputError, SolverError
 from ppsm.experiments import Experiment, RowStore, run_experiment
-from ppsm.experiments.engines import LocalEngine, WorkerDied, cluster
-from ppsm.experiments.run import Tally
-from ppsm.experiments.worker import BatchTask, Setup, failed_row, run_batch
-from ppsm.mechanism.instance import record_key
+from ppsm.experiments.engines import InProcess, LocalEngine, WorkerDied, cluster
+from ppsm.experiments.instance import Workspace, failed_row
+from ppsm.experiments.run import BatchTask, Setup, Tally, insist_on_results, perform, run_grid
 from tests.experiments.small import SMALL, TOML, lasting, lasting_rows
 
 
-class InProcess:
-    """An engine without processes, which counts what it was asked to run."""
+class Counting(InProcess):
+    """Counts what it was asked to run."""
 
     def __init__(self) -> None:
         self.tasks = 0
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-        for task in tasks:
-            self.tasks += 1
-            yield task, function(task)
+        self.tasks += len(tasks)
+        return super().run(function, tasks)
 
 
 @pytest.fixture(scope="module")
@@ -76,20 +74,20 @@ def wait_for(found: Callable[[], object], seconds: float = 120.0) -> None:
 def test_rows_are_complete_and_paired(uninterrupted: Path) -> None:
     rows = RowStore(uninterrupted).rows()
     assert len(rows) == 48
-    assert len({(row["gas_stress"], row["original_leader"]) for row in rows}) == 2
-    axes = ("gas_stress", "alpha", "repetition")
-    for draw in {tuple(row[axis] for axis in axes) for row in rows}:
-        mine = [row for row in rows if tuple(row[axis] for axis in axes) == draw]
-        assert len({row["l1_noisy"] for row in mine}) == len({row["seed"] for row in mine}) == 1
-        assert {row["mechanism"] for row in mine} == set(SMALL.mechanisms)
-    assert len({row["seed"] for row in rows}) == 12
-    assert all(row["package_version"] and "HiGHS" in row["solvers"] for row in rows)
-    assert set(rows[0]) == set(failed_row("medium", SMALL.instances()[0], ""))
+    assert len({(row.gas_stress, row.original_leader_cost) for row in rows}) == 2
+    for draw in {(row.cell, row.alpha, row.repetition) for row in rows}:
+        mine = [row for row in rows if (row.cell, row.alpha, row.repetition) == draw]
+        assert len({row.l1_noisy for row in mine}) == len({row.seed for row in mine}) == 1
+        assert {row.mechanism for row in mine} == set(SMALL.mechanisms)
+    assert len({row.seed for row in rows}) == 12
+    assert all(row.package_version and "HiGHS" in row.solvers for row in rows)
+    failed = failed_row("medium", SMALL.grid.batches[0][0], "")
+    assert (failed.key, failed.seed) in {(row.key, row.seed) for row in rows}
 
 
 def test_a_finished_run_repeats_nothing(uninterrupted: Path) -> None:
     before = RowStore(uninterrupted).rows()
-    again = InProcess()
+    again = Counting()
     run_experiment(SMALL, RowStore(uninterrupted), again)
     assert again.tasks == 0
     assert RowStore(uninterrupted).rows() == before
@@ -97,11 +95,25 @@ def test_a_finished_run_repeats_nothing(uninterrupted: Path) -> None:
 
 def test_an_instance_run_alone_gives_the_same_row(uninterrupted: Path, tmp_path: Path) -> None:
     store = RowStore(uninterrupted)
-    row = next(row for row in store.rows() if row["mechanism"] == "ppsm" and row["repetition"] == 2)
-    (instance,) = (each for each in SMALL.instances() if SMALL.key(each) == record_key(row))
-    setup = Setup.of(SMALL, tmp_path)
-    (alone,) = run_batch(BatchTask(setup, store.originals()[instance.cell], (instance,)))
+    row = next(row for row in store.rows() if row.mechanism == "ppsm" and row.repetition == 2)
+    batches = SMALL.grid.batches
+    (instance,) = (each for batch in batches for each in batch if each.key_in("medium") == row.key)
+    setup = Setup.of(SMALL.case, tmp_path, SMALL.grid.limits)
+    (alone,) = perform(setup, BatchTask(store.originals()[instance.cell], (instance,)))
     assert lasting(alone) == lasting(row)
+
+
+def test_a_workspace_of_this_process_gives_the_same_rows(uninterrupted: Path, tmp_path: Path) -> None:
+    grid = SMALL.grid
+    workspace = Workspace(grid.case, limits=grid.limits)
+    store = RowStore(tmp_path)
+    run_grid(grid, store, InProcess(), workspace)
+    assert lasting_rows(tmp_path) == lasting_rows(uninterrupted)
+    again = Workspace(grid.case, limits=grid.limits)
+    assert run_grid(grid, store, Counting(), again).here == 0
+    (power, gas), outcome = next(iter(store.originals().items()))
+    assert again.original((power, gas)).leader_cost == outcome.leader_cost  # adopted, not cleared again
+    assert len(again.solver.memory) == 0
 
 
 def test_a_run_killed_at_any_moment_goes_on_to_the_same_rows(uninterrupted: Path, tmp_path: Path) -> None:
@@ -148,7 +160,7 @@ def test_a_signal_leaves_valid_rows_and_says_how_to_go_on(tmp_path: Path, sent: 
     assert run.returncode == 130, errors
     assert "run the same command again to go on" in errors
     assert "Traceback" not in errors
-    statuses = {row["status"] for row in RowStore(directory).rows()}
+    statuses = {row.status for row in RowStore(directory).rows()}
     assert statuses
     assert statuses <= {"optimal", "infeasible"}
 
@@ -233,14 +245,16 @@ def test_what_failed_is_a_row(tmp_path: Path) -> None:
     tally = run_experiment(small, RowStore(tmp_path), Dying())
     rows = RowStore(tmp_path).rows()
     assert tally.failed == len(rows) == 4
-    assert {row["status"] for row in rows} == {"failed"}
-    assert {row["message"] for row in rows} == {"worker: out of memory"}
-    assert not any(row["feasible"] for row in rows)
+    assert {row.status for row in rows} == {"failed"}
+    assert {row.message for row in rows} == {"worker: out of memory"}
+    assert not any(row.feasible for row in rows)
+    with pytest.raises(SolverError, match="4 of 4 runs failed, the first with 'worker: out of memory': the"):
+        insist_on_results(rows)
     again = run_experiment(small, RowStore(tmp_path), InProcess())
     assert again.here == 0
     again = run_experiment(small, RowStore(tmp_path), InProcess(), retry_failed=True)
     assert (again.here, again.failed) == (4, 0)
-    assert {row["status"] for row in RowStore(tmp_path).rows()} == {"optimal"}
+    assert {row.status for row in RowStore(tmp_path).rows()} == {"optimal"}
 
 
 def test_a_directory_does_not_take_the_place_of_a_case_of_its_name(
@@ -248,10 +262,11 @@ def test_a_directory_does_not_take_the_place_of_a_case_of_its_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "medium").mkdir()
-    assert Setup.of(SMALL, None).case == "medium"
-    own = replace(SMALL, name="own")
-    object.__setattr__(own, "case", "mine")  # not loaded here: only its path matters
-    assert Setup.of(own, None).case == str(tmp_path / "mine")
+    limits = SMALL.grid.limits
+    assert Setup.of("medium", tmp_path, limits).case == "medium"
+    assert Setup.of("mine", Path("here"), limits) == Setup(
+        str(tmp_path / "mine"), str(tmp_path / "here"), limits
+    )
 
 
 def test_rows_made_otherwise_are_not_mixed(uninterrupted: Path) -> None:

@@ -1,10 +1,8 @@
-"""``ppsm release`` and ``ppsm tradeoff`` from the outside."""
+"""``ppsm release`` from the outside."""
 
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -17,12 +15,9 @@ from ppsm.cli.units import fraction, numbers
 from ppsm.coordinations import GaucCoordination
 from ppsm.errors import InputError, LedgerError
 from ppsm.mechanism import Dossier
-from ppsm.mechanism.instance import Instance, Workspace
-from ppsm.mechanism.tradeoff import grid, read_records, run_grid, summarise
-from tests.commands import interrupted, ppsm
+from tests.commands import ppsm
 
 RELEASE = ["release", "--case", "two_node", "--power-stress", "0", "--alpha", "300"]
-TRADEOFF = ["tradeoff", "--case", "two_node", "--power-stress", "0", "--gas-stress", "0"]
 
 
 @pytest.mark.parametrize(
@@ -187,78 +182,3 @@ def test_bad_input_is_one_sentence(
     assert isinstance(error, InputError | LedgerError)
     assert message in str(error)
     assert len(str(error).splitlines()) == 1
-
-
-def test_a_tradeoff_can_be_stopped_and_continued(tmp_path: Path) -> None:
-    options = ["--alphas", "100,1000", "--draws", "40", "--out", "out"]
-    file = tmp_path / "out" / "records.jsonl"
-    errors = interrupted(*TRADEOFF, *options, cwd=tmp_path, file=file, lines=7)
-    assert "run the same command again to go on" in errors
-    kept = read_records(file)
-    assert 7 <= len(kept) < 240
-    assert (tmp_path / "out" / "tradeoff.csv").exists()
-    ElementTree.parse(tmp_path / "out" / "tradeoff.svg")  # noqa: S314 - our own file
-
-    with file.open("a") as stream:
-        stream.write('{"case": "two_node", "power')  # as a power cut would leave it
-    options[3] = str(len(kept) // 6 + 1)
-    done = ppsm(*TRADEOFF, *options, "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    records = read_records(file)
-    assert records[: len(kept)] == kept
-    rows = json.loads(done.stdout)
-    assert [(row["alpha_mwh"], row["mechanism"]) for row in rows] == [
-        (alpha, name) for alpha in (100.0, 1000.0) for name in ("laplace", "ppsm-p", "ppsm")
-    ]
-    by_name = {(row["alpha_mwh"], row["mechanism"]): row for row in rows}
-    assert by_name[1000.0, "ppsm"]["feasible_percent"] == 100.0
-    assert by_name[1000.0, "ppsm"]["gas_error_percent"] <= 0.2
-    assert by_name[1000.0, "ppsm"]["l1_distance_mwh"] < by_name[1000.0, "laplace"]["l1_distance_mwh"]
-
-
-def test_reading_ignores_a_line_that_was_cut_off_and_changes_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "records.jsonl"
-    record = asdict(Instance(power_stress=0.0, gas_stress=0.0, alpha=10.0, mechanism="ppsm", repetition=0))
-    content = json.dumps({"case": "x", **record}) + '\n{"case": "x", "status": "\u2026'
-    file.write_bytes(content.encode()[:-1])  # in the middle of a character
-    before = file.read_bytes()
-    assert [kept["case"] for kept in read_records(file)] == ["x"]
-    assert file.read_bytes() == before
-
-
-def test_a_run_goes_on_after_the_last_whole_line(tmp_path: Path) -> None:
-    file = tmp_path / "records.jsonl"
-    file.write_text('{"case": "x"')
-    cell = {"power_stress": 0.0, "gas_stress": 0.0, "eta_p": 0.001, "eta_d": 0.001}
-    instances = grid(**cell, alphas=[100.0], repetitions=1)  # type: ignore[arg-type]
-    workspace = Workspace(load_case("two_node"))
-    records = run_grid(workspace, instances[:2], file)
-    whole = file.read_bytes()
-    assert [json.loads(line) for line in whole.splitlines()] == records
-    file.write_bytes(whole + b'{"case": "two_node", "power')
-    assert run_grid(workspace, instances, file)[:2] == records
-    assert file.read_bytes().startswith(whole)
-    assert len(read_records(file)) == 3
-
-
-def test_foreign_records_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "records.jsonl"
-    for text in ("hello\n", "[]\n", "{}\n"):
-        file.write_text(text)
-        with pytest.raises(InputError, match="no records"):
-            read_records(file)
-        assert file.read_text() == text
-    assert summarise([]) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--draws", "0"], "0 draws were asked for; expected at least 1"),
-        (["--time-limit", "0"], "the time limit is 0 s; expected a number above zero"),
-    ],
-)
-def test_a_tradeoff_refuses_what_it_cannot_run(options: list[str], message: str, tmp_path: Path) -> None:
-    error = CliRunner().invoke(app, [*TRADEOFF, "--out", str(tmp_path), *options]).exception
-    assert isinstance(error, InputError)
-    assert message in str(error)

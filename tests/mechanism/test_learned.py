@@ -11,13 +11,17 @@ import pytest
 from ppsm import InputError, SecretExposureError, Sensitive
 from ppsm.coordinations import GameCoordination
 from ppsm.errors import FileFormatError
-from ppsm.mechanism import PPSM, History, Learned, invent_days, simulate_history
+from ppsm.mechanism import PPSM, History, InventedDays, Learned, invent_days
 from ppsm.privacy import LaplaceMechanism
+
+
+def _days(towns: GameCoordination) -> InventedDays:
+    return invent_days(towns, [48.0, 58.0], days=40, stress=(0.0, 0.1), spread=0.02, seed=7)
 
 
 @pytest.fixture(scope="module")
 def history(towns: GameCoordination) -> History:
-    return simulate_history(towns, [48.0, 58.0], alpha=0.5, days=40, stress=(0.0, 0.1), spread=0.02, seed=7)
+    return _days(towns).released(alpha=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +30,7 @@ def learned(history: History) -> Learned:
 
 
 def test_a_history_can_be_simulated_again(towns: GameCoordination, history: History) -> None:
-    again = simulate_history(towns, [48.0, 58.0], alpha=0.5, days=40, stress=(0.0, 0.1), spread=0.02, seed=7)
+    again = _days(towns).released(alpha=0.5)
     assert np.array_equal(again.features, history.features)
     assert np.array_equal(again.targets, history.targets)
     assert history.features.shape == (40, 2)
@@ -34,7 +38,7 @@ def test_a_history_can_be_simulated_again(towns: GameCoordination, history: Hist
 
 
 def test_the_same_days_serve_every_alpha(towns: GameCoordination, history: History) -> None:
-    days = invent_days(towns, [48.0, 58.0], days=40, stress=(0.0, 0.1), spread=0.02, seed=7)
+    days = _days(towns)
     quiet, loud = days.released(alpha=0.5), days.released(alpha=50.0)
     assert np.array_equal(quiet.features, history.features)
     assert np.array_equal(quiet.targets, loud.targets)

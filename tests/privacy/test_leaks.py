@@ -385,8 +385,8 @@ def test_owner_side_doors_are_used_by_the_owner_side_only() -> None:
     assert users == {
         "owner/private_release.py",
         "owner/distances.py",
-        "comparison/pages.py",
-        "comparison/run.py",
+        "experiments/pages.py",
+        "experiments/comparison.py",
     }
 
 

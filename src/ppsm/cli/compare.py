@@ -3,12 +3,10 @@
 import json
 import sys
 from dataclasses import asdict
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -18,22 +16,22 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
 
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import EXIT_INTERRUPTED, app
-from ppsm.cli.output import writable_directory
+from ppsm.cli.output import summary_lines, writable_directory
 from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
 from ppsm.files import write_atomically
 
 if TYPE_CHECKING:
-    from ppsm.comparison import Comparison, ExampleRelease
-    from ppsm.comparison.run import Job
-    from ppsm.mechanism.instance import Record
+    from ppsm.experiments.comparison import Job
+    from ppsm.experiments.conclusion import Comparison
+    from ppsm.experiments.pages import ExampleRelease
+    from ppsm.experiments.run import Tally
 
 REPORT, TABLE = "report.html", "compare.csv"
 
@@ -41,7 +39,7 @@ REPORT, TABLE = "report.html", "compare.csv"
 @app.command()
 def compare(
     power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.36 is +36 %.")],
-    out: Annotated[Path, typer.Option(help="Directory for the reports, the records and the table.")],
+    out: Annotated[Path, typer.Option(help="Directory for the reports, the rows and the table.")],
     gas_stress: Annotated[
         float | None, typer.Option(help="Relative increase of the case's gas demands.")
     ] = None,
@@ -79,8 +77,8 @@ def compare(
     directory = writable_directory(out)
     owner = owner_directory(directory)
     # What can be refused was refused; the markets need linopy, which takes a while to load.
-    from ppsm.comparison import Setting
-    from ppsm.comparison.run import Job
+    from ppsm.experiments.comparison import Job
+    from ppsm.experiments.pages import Setting
 
     job = Job(
         setting=Setting(
@@ -89,7 +87,7 @@ def compare(
         secret=secret,
         public=demand is None and case in builtin_cases(),
         alphas=distances,
-        draws=draws,
+        draw_count=draws,
         first=seed,
         seconds=time_limit,
         directory=directory,
@@ -99,8 +97,7 @@ def compare(
 
 
 def _run(job: "Job", *, as_json: bool) -> None:
-    from ppsm.comparison.run import kept_release, measure, private_example, public_example
-    from ppsm.mechanism.tradeoff import read_records
+    from ppsm.experiments.comparison import kept_release, measure, private_example, public_example
 
     kept = kept_release(job)  # another job's files are refused before any work
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -110,9 +107,11 @@ def _run(job: "Job", *, as_json: bool) -> None:
         def describe(text: str) -> None:
             bar.update(task, description=text)
 
-        def advance(record: "Record") -> None:
-            text = f"draw {record['repetition']}, alpha {record['alpha']:g}, {record['mechanism']}"
-            bar.update(task, advance=1, description=f"{text}: {record['status']}")
+        def advance(tally: "Tally") -> None:
+            row = tally.latest
+            if row is not None:
+                text = f"draw {row.repetition}, alpha {row.alpha:g}, {row.mechanism}: {row.status}"
+                bar.update(task, completed=tally.done, description=text)
 
         try:
             describe("clearing the original markets (once, the longest step)")
@@ -121,44 +120,43 @@ def _run(job: "Job", *, as_json: bool) -> None:
             describe("writing the reports")
             example = example or public_example(job, comparison)
         except KeyboardInterrupt:
-            _say_interrupted(job, len(read_records(job.records)))
+            _say_interrupted(job, len(job.store.rows()))
             raise typer.Exit(EXIT_INTERRUPTED) from None
         _write(job, example, comparison)
     _print(job, comparison, as_json=as_json)
-    if len(comparison.records) < comparison.planned:
-        _say_interrupted(job, len(comparison.records))
+    if not comparison.complete:
+        _say_interrupted(job, len(comparison.rows))
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
 def _say_interrupted(job: "Job", done: int) -> None:
     sys.stderr.write(
-        f"interrupted after {done} of {len(job.instances)} runs, which are kept in {job.records}: run the "
-        "same command again to go on.\n"
+        f"interrupted after {done} of {len(job.instances)} runs, which are kept in "
+        f"{job.store.directory}: run the same command again to go on.\n"
     )
 
 
 def _write(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:
-    from ppsm.comparison import owner_page, shareable_page
-    from ppsm.mechanism.tradeoff import write_table
+    from ppsm.experiments.pages import owner_page, shareable_page
+    from ppsm.experiments.summaries import as_csv, summary_table
     from ppsm.owner.release_files import OWNER_MODE
 
     page = shareable_page(job.setting, example, comparison if job.public else None)
     write_atomically(job.directory / REPORT, page)
     mine = owner_page(job.setting, job.secret, example, comparison)
     write_atomically(job.owner / REPORT, mine.reveal(), mode=OWNER_MODE)
-    write_table(comparison.rows, job.records.parent / TABLE)
+    table = as_csv(summary_table(comparison.summaries))
+    write_atomically(job.store.directory / TABLE, table, mode=job.store.mode)
 
 
 def _print(job: "Job", comparison: "Comparison", *, as_json: bool) -> None:
-    from ppsm.comparison.pages import HEADINGS, table_cells
-
     if as_json:
         content = {
             "report": str(job.directory / REPORT),
             "owner_report": str(job.owner / REPORT),
             "owner_only": not job.public,
-            "complete": len(comparison.records) == comparison.planned,
-            "rows": [asdict(row) for row in comparison.rows],
+            "complete": comparison.complete,
+            "rows": [asdict(each) for each in comparison.summaries],
             "conclusion": comparison.sentences,
         }
         sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
@@ -166,13 +164,7 @@ def _print(job: "Job", comparison: "Comparison", *, as_json: bool) -> None:
     console = Console()
     kind = "public data, seeded noise: not private" if job.public else "for the owner only: do not pass on"
     console.print(f"\n{job.setting.case.title}: {job.setting.cell} ({kind})", highlight=False)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for place, heading in enumerate(HEADINGS.values()):
-        table.add_column(heading, justify="left" if place < 2 else "right")
-    rows = comparison.rows
-    for row, after in zip_longest(rows, rows[1:]):
-        table.add_row(*table_cells(row), end_section=after is None or after.alpha_mwh != row.alpha_mwh)
-    console.print(table)
+    console.print(summary_lines(comparison.summaries, by_alpha=True))
     for sentence in comparison.sentences:
         console.print(f"- {sentence}", highlight=False)
     console.print(

@@ -103,7 +103,7 @@ def _live(chosen: "Experiment") -> Iterator[_Live]:
     )
     console = Console(stderr=True, highlight=False)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        yield _Live(bar, bar.add_task("", total=len(chosen.instances()), text="building the markets"))
+        yield _Live(bar, bar.add_task("", total=len(chosen.grid.keys), text="building the markets"))
 
 
 def _describe(tally: "Tally") -> str:

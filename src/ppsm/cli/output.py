@@ -1,13 +1,22 @@
-"""Output directories: made and tried before any work is done, so that no budget is spent on a full disk."""
+"""What commands share of their output: directories, and the table of several mechanisms."""
 
 import tempfile
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
 from ppsm.errors import InputError
 
+if TYPE_CHECKING:
+    from ppsm.experiments.summaries import Summary
+
 
 def writable_directory(path: Path) -> Path:
-    """Make a directory if need be and make sure that it can be written to."""
+    """Make a directory if need be and try it, before work is done or budget spent for a full disk."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -17,3 +26,18 @@ def writable_directory(path: Path) -> Path:
             f"cannot write to '{path}' ({error.strerror or error}): choose another directory with --out."
         ) from None
     return path
+
+
+def summary_lines(
+    summaries: "Sequence[Summary]", *, title: str | None = None, by_alpha: bool = False
+) -> Table:
+    """One line for each mechanism and alpha, if asked for with a space after each alpha."""
+    from ppsm.experiments.summaries import HEADINGS
+
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for place, heading in enumerate(HEADINGS.values()):
+        table.add_column(heading, justify="left" if place < 2 else "right")
+    for each, after in zip_longest(summaries, summaries[1:]):
+        last = by_alpha and (after is None or after.alpha_mwh != each.alpha_mwh)
+        table.add_row(*each.cells, end_section=last)
+    return table

@@ -1,11 +1,21 @@
-"""Experiments: a declared grid of instances, run on a machine or a cluster, kept as rows, shown as a report.
+"""Experiments: a grid of instances, run on a machine or a cluster, kept as rows, shown as reports and pages.
 
 ::
 
-    Experiment, named, read_experiment    the grid
-    run_experiment                        run what is missing of it
-    RowStore                              its rows, in Parquet
-    write_report                          tables and figures, functions of the rows alone
+    row          Instance, Row       the axes of one run, and how it went
+    variants     Variant             mechanisms by name, with options
+    instance     Workspace           one run: release, clear, compare with the original game
+    grid         Experiment, Grid    which runs, in batches; the paper's grids
+    run          run_experiment      run what is missing, first the original games
+    engines                          where: this process, processes, a Dask cluster
+    store        RowStore            the rows, in Parquet; settings and original games
+    summaries    Summary, Table      rows summed up; published: the paper's numbers beside them
+    panels                           all pictures
+    report       write_report        ``ppsm report``
+    comparison, conclusion, pages    ``ppsm compare``: a grid on one cell, what it shows, two pages
+    tuning       Limits              time limits and other tuning numbers
+
+``ppsm tradeoff`` is a grid on one cell too. Data flow one way: grid, run, store, summaries, pictures, pages.
 """
 
 from ppsm.experiments.grid import Experiment, named, read_experiment

@@ -1,7 +1,8 @@
-"""Where tasks run: processes of this machine (joblib) or a Dask cluster. Both survive dying workers.
+"""Where tasks run: in this process, in processes of this machine (joblib) or on a Dask cluster.
 
-An engine yields each task with its result as it comes, in any order; a task that kills its workers again and
-again is yielded with a :class:`WorkerDied` instead, so that no result is lost to it.
+An engine yields each task with its result as it comes, in any order. The last two survive dying workers; a
+task that kills its workers again and again is yielded with a :class:`WorkerDied` instead, so that no result
+is lost to it.
 """
 
 import logging
@@ -16,15 +17,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ppsm.errors import InputError
+from ppsm.experiments.tuning import HARNESS
+from ppsm.interrupts import watched
 
 if TYPE_CHECKING:
     from distributed import Client
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
-_ATTEMPTS = 3
-_WATCH_SECONDS = 0.5
-_WORKER_BYTES = 2 * 1024**3
 
 
 class WorkerDied(Exception):  # noqa: N818 - what happened, handed on as a value
@@ -38,6 +38,20 @@ class Engine(Protocol):
         self, function: Callable[[Task], Answer], tasks: Sequence[Task]
     ) -> Iterator[tuple[Task, Answer | WorkerDied]]:
         """Each task with its answer, in the order in which they come."""
+
+
+class InProcess:
+    """No other process, one task after the other; Ctrl-C drops the task under way."""
+
+    def run(
+        self, function: Callable[[Task], Answer], tasks: Sequence[Task]
+    ) -> Iterator[tuple[Task, Answer | WorkerDied]]:
+        """Each task with its answer, in order."""
+        with watched() as watch:
+            for task in tasks:
+                answer = function(task)
+                watch.check()  # solvers swallow Ctrl-C: their answer was cut short
+                yield task, answer
 
 
 class LocalEngine:
@@ -64,7 +78,7 @@ class LocalEngine:
                 # Tasks start in their order: the first ones without an answer were under way.
                 under_way = [index for index, _ in chosen if index in left][: self.workers + 1]
                 deaths.update(under_way)
-                if len(under_way) == 1 and deaths[under_way[0]] >= _ATTEMPTS:
+                if len(under_way) == 1 and deaths[under_way[0]] >= HARNESS.attempts:
                     yield left.pop(under_way[0]), WorkerDied(str(error).split(".")[0])
 
     def _pool(
@@ -99,7 +113,7 @@ def _begin_worker(parent: int) -> None:
     # Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A worker grows by what it learns, which loky would take for a leak and replace it.
-    process_executor._MAX_MEMORY_LEAK_SIZE = _WORKER_BYTES
+    process_executor._MAX_MEMORY_LEAK_SIZE = HARNESS.worker_bytes
     _end_with(parent)
 
 
@@ -112,7 +126,7 @@ def _end_with(parent: int) -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(_WATCH_SECONDS)
+            time.sleep(HARNESS.watch_seconds)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -177,7 +191,7 @@ def cluster(address: str, workers: int) -> Iterator[ClusterEngine]:
             yield ClusterEngine(client)
         return
     try:
-        client = Client(address, timeout="20s")
+        client = Client(address, timeout=f"{HARNESS.connect_seconds}s")
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(
             f"no Dask scheduler answers at '{address}' ({error}): start one, or give its address as "

@@ -1,6 +1,7 @@
-"""The grid of an experiment: power stress x gas stress x alpha x eta x mechanism x repetition.
+"""Grids: instances in batches, and what their rows share.
 
-Three grids are the paper's (section 7); others are files::
+An :class:`Experiment` declares one: power stress x gas stress x alpha x eta x mechanism x repetition. Three
+of them are the paper's (section 7); others are files::
 
     case = "northeast"
     alphas = [10, 100, 1000]          # MWh
@@ -11,31 +12,104 @@ Three grids are the paper's (section 7); others are files::
     gas_stress = [0.1, 1.3]
 """
 
+import hashlib
 import math
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ppsm import __version__
 from ppsm.cases import Case, load_case
 from ppsm.cases.stress import check_stress
 from ppsm.errors import FileFormatError, InputError
-from ppsm.mechanism.instance import Instance
-from ppsm.mechanism.variants import Variant
+from ppsm.experiments.row import Cell, Instance, Key
+from ppsm.experiments.tuning import Limits
+from ppsm.experiments.variants import Variant
+from ppsm.mechanism.mechanisms import MECHANISMS
+from ppsm.mechanism.predictors import PRICE_NOISE
 
-Cell = tuple[float, float]
+Batch = tuple[Instance, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Grid:
+    """What a run is to run.
+
+    Attributes
+    ----------
+    label
+        Which grid this is, for people.
+    case, name
+        The case, and what its rows call it.
+    limits
+        What the instances are solved with.
+    batches
+        The instances of a batch are of one cell; they run together, one after the other, and are kept
+        together.
+    """
+
+    label: str
+    case: Case
+    name: str
+    limits: Limits
+    batches: tuple[Batch, ...]
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """The keys of the rows, in the order of the instances."""
+        return [each.key_in(self.name) for batch in self.batches for each in batch]
+
+    def left(self, done: set[Key]) -> list[Batch]:
+        """The batches of what is not done yet."""
+        left = [tuple(each for each in batch if each.key_in(self.name) not in done) for batch in self.batches]
+        return [batch for batch in left if batch]
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What rows must share to be comparable, beside their axes."""
+        return {
+            "case": self.case.name,
+            "case_digest": hashlib.sha256(repr(self.case).encode()).hexdigest()[:24],
+            "package_version": __version__,
+            **asdict(self.limits),
+            "epsilon": self.batches[0][0].epsilon,
+            "noise_of_step_2a": f"{PRICE_NOISE:.0%} of the average price",
+        }
+
+
+def single_cell(
+    cell: Cell, alphas: Sequence[float], draws: range, *, eta_p: float, eta_d: float
+) -> list[Instance]:
+    """The paper's mechanisms at several alphas on one cell: draws are outermost, so a part is a fair sample.
+
+    Each number of a draw has noise of its own.
+    """
+    return [
+        Instance(
+            power_stress=cell[0],
+            gas_stress=cell[1],
+            alpha=alpha,
+            mechanism=mechanism,
+            repetition=draw,
+            eta_p=eta_p,
+            eta_d=eta_d,
+        )
+        for draw in draws
+        for alpha in alphas
+        for mechanism in MECHANISMS
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """A grid and the limits that its instances are solved with.
 
-    ``mechanisms`` are names of :mod:`ppsm.mechanism.variants`; ``etas`` are used for both bands. ``gap``
-    and ``clear_seconds`` are for clearing the game with a release, ``original_seconds`` for clearing it with
-    the true demand, once per cell, and ``fidelity_seconds`` for step 3b.
+    ``mechanisms`` are names of :mod:`ppsm.experiments.variants`; ``etas`` are used for both bands; the limits
+    are those of :class:`~ppsm.experiments.tuning.Limits`.
     """
 
     name: str
@@ -47,10 +121,10 @@ class Experiment:
     mechanisms: tuple[str, ...]
     repetitions: int
     epsilon: float = 1.0
-    gap: float = 5e-4
-    clear_seconds: float = 20.0
-    original_seconds: float = 120.0
-    fidelity_seconds: float = 5.0
+    gap: float = Limits.gap
+    clear_seconds: float = Limits.clear_seconds
+    original_seconds: float = Limits.original_seconds
+    fidelity_seconds: float = Limits.fidelity_seconds
 
     def __post_init__(self) -> None:
         for name in ("power_stress", "gas_stress", "alphas", "etas", "mechanisms"):
@@ -74,36 +148,24 @@ class Experiment:
         """The stress cells."""
         return list(product(self.power_stress, self.gas_stress))
 
-    @property
-    def label(self) -> str:
-        """Which grid this is, for people."""
-        return f"{self.name} with {self.repetitions} repetitions"
-
-    def instances(self) -> list[Instance]:
-        """All instances, those of one power stress together, so that unit commitments are reused."""
-        return [each for batch in self._all_batches() for each in batch]
-
-    def batches(self, done: set[tuple[Any, ...]]) -> list[list[Instance]]:
-        """What is not done yet: the instances of a cell and repetition together, since they share step 2b."""
-        left = [[each for each in batch if self.key(each) not in done] for batch in self._all_batches()]
-        return [batch for batch in left if batch]
-
-    def key(self, instance: Instance) -> tuple[Any, ...]:
-        """The key of an instance's row, as :func:`ppsm.mechanism.instance.record_key` gives it."""
-        axes = tuple(getattr(instance, field.name) for field in fields(Instance))
-        return (self.case_name, *axes)
-
     @cached_property
-    def case_name(self) -> str:
-        """The case's own name, which its rows carry."""
-        return load_case(self.case).name
+    def grid(self) -> Grid:
+        """All instances: those of a cell and repetition in a batch, since they share step 2b.
 
-    def _all_batches(self) -> list[list[Instance]]:
+        Batches of one power stress are together, so that unit commitments are reused.
+        """
+        case = load_case(self.case)
         order = product(self.power_stress, range(self.repetitions), self.gas_stress)
-        return [self._batch(power, gas, repetition) for power, repetition, gas in order]
+        return Grid(
+            label=f"{self.name} with {self.repetitions} repetitions",
+            case=case,
+            name=case.name,
+            limits=Limits(**{field.name: getattr(self, field.name) for field in fields(Limits)}),
+            batches=tuple(self._batch(power, gas, repetition) for power, repetition, gas in order),
+        )
 
-    def _batch(self, power: float, gas: float, repetition: int) -> list[Instance]:
-        return [
+    def _batch(self, power: float, gas: float, repetition: int) -> Batch:
+        return tuple(
             Instance(
                 power_stress=power,
                 gas_stress=gas,
@@ -117,7 +179,7 @@ class Experiment:
             for alpha, mechanism in product(self.alphas, self.mechanisms)
             # Without bands once is enough, and the same row serves grids of any eta.
             for eta in (self.etas if Variant.named(mechanism).has_bands else (Instance.eta_p,))
-        ]
+        )
 
 
 def _positive(experiment: Experiment, *names: str) -> None:

@@ -1,4 +1,4 @@
-"""The figures that the paper printed, to be shown beside ours.
+"""The numbers that the paper printed, to be shown beside ours.
 
 F. Fioretto, L. Mitridati and P. Van Hentenryck, "Differential Privacy for Stackelberg Games", IJCAI 2020,
 Tables 1 and 2. alpha there is in hundreds of MWh; here it is in MWh. Errors are in per cent of the original

@@ -6,29 +6,30 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from jinja2 import Environment
+from jinja2 import Environment, PackageLoader
 from matplotlib.figure import Figure
 
-from ppsm.experiments.figures import distributions, stress_heatmaps
+from ppsm.experiments.panels import distributions, stress_heatmaps
 from ppsm.experiments.published import CITATION
-from ppsm.experiments.store import FAILED
-from ppsm.experiments.tables import (
+from ppsm.experiments.row import Row
+from ppsm.experiments.summaries import (
     PAPER,
     Table,
     as_csv,
     as_markdown,
     cell_tables,
+    gas_words,
     shown,
     status_table,
     table1,
     table2,
     time_table,
 )
+from ppsm.experiments.variants import PRIOR_SPREAD, Variant
 from ppsm.figures.style import save_figure
-from ppsm.mechanism.instance import Record
-from ppsm.mechanism.variants import PRIOR_SPREAD, Variant
+from ppsm.files import write_atomically
 
-_FIGURES: dict[str, tuple[Callable[[Sequence[Record]], Figure], str]] = {
+_FIGURES: dict[str, tuple[Callable[[Sequence[Row]], Figure], str]] = {
     "figure3": (
         stress_heatmaps,
         "Figure 3: the leader's error by power and gas stress, for each of the paper's mechanisms and each "
@@ -58,39 +59,10 @@ _OPTION_NOTES = {
     "model": "'+model' predicts with the market's public model in place of published outcomes.",
     "learned": "'+learned' predicts with a regression on an invented public past of the market.",
 }
-_TEMPLATE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>{{ title }}</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2em auto; padding: 0 1em; }
-table { border-collapse: collapse; font-size: 13px; margin: .5em 0 1.5em; display: block; overflow-x: auto; }
-th, td { border-bottom: 1px solid #ccc; padding: .25em .6em; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-thead th { border-bottom: 2px solid #555; vertical-align: bottom; }
-img { max-width: 100%; } summary { cursor: pointer; } figcaption { font-size: 13px; color: #444; }
-</style></head><body>
-<h1>{{ title }}</h1>
-{% macro draw(table) %}<table><thead><tr>
-{%- for name in table.headings %}<th>{{ name }}</th>{% endfor %}</tr></thead>
-<tbody>{% for line in table.lines %}<tr>{% for value in line %}<td>{{ value | shown }}</td>{% endfor %}</tr>
-{% endfor %}</tbody></table>{% endmacro %}
-{% for note in notes %}<p>{{ note }}</p>{% endfor %}
-{% for table in tables %}<h2>{{ table.title }}</h2>{{ draw(table) }}{% endfor %}
-{% for figure in figures %}<figure>
-<img alt="{{ figure.caption }}" src="data:image/svg+xml;base64,{{ figure.data }}">
-<figcaption>{{ figure.caption }}</figcaption></figure>{% endfor %}
-<h2>Stress cells</h2>
-{% for table in cells %}<details id="{{ table.name }}">
-<summary>{{ table.title }}</summary>{{ draw(table) }}</details>
-{% endfor %}
-{% if failures %}<h2>Failed instances</h2><ul>
-{% for text in failures %}<li>{{ text }}</li>{% endfor %}</ul>{% endif %}
-</body></html>
-"""
 
 
 def write_report(
-    rows: Sequence[Record], directory: Path, missing: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    rows: Sequence[Row], directory: Path, missing: Mapping[str, tuple[int, int]] = MappingProxyType({})
 ) -> None:
     """Write all tables and figures of some rows; equal rows give equal files.
 
@@ -99,19 +71,19 @@ def write_report(
     tables = [table1(rows), table2(rows), status_table(rows), time_table(rows)]
     cells = cell_tables(rows)
     for table in tables:
-        (directory / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
+        write_atomically(directory / f"{table.name}.csv", as_csv(table))
     pages = directory / "cells"
     pages.mkdir(exist_ok=True)
     for table in cells:
-        (pages / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
-        (pages / f"{table.name}.md").write_text(as_markdown(table, "# {}".format), encoding="utf-8")
+        write_atomically(pages / f"{table.name}.csv", as_csv(table))
+        write_atomically(pages / f"{table.name}.md", as_markdown(table, "# {}".format))
     for name, (draw, _) in _FIGURES.items():
         figure = draw(rows)
         for ending in ("svg", "png"):
             save_figure(figure, directory / f"{name}.{ending}")
     notes = [*_missing_notes(missing), _facts(rows), *notes_on(rows, tables)]
-    (directory / "report.md").write_text(_markdown(rows, notes, tables, cells), encoding="utf-8")
-    (directory / "report.html").write_text(_html(rows, notes, tables, cells, directory), encoding="utf-8")
+    write_atomically(directory / "report.md", _markdown(rows, notes, tables, cells))
+    write_atomically(directory / "report.html", _html(rows, notes, tables, cells, directory))
 
 
 def _missing_notes(missing: Mapping[str, tuple[int, int]]) -> list[str]:
@@ -122,27 +94,25 @@ def _missing_notes(missing: Mapping[str, tuple[int, int]]) -> list[str]:
     ]
 
 
-def _title(rows: Sequence[Record]) -> str:
-    return f"Experiment on the case '{rows[0]['case']}'"
+def _title(rows: Sequence[Row]) -> str:
+    return f"Experiment on the case '{rows[0].case}'"
 
 
-def _facts(rows: Sequence[Record]) -> str:
-    cells = {(row["power_stress"], row["gas_stress"]) for row in rows}
-    cpu = sum(row["cpu_release"] + row["cpu_clear"] for row in rows if row["cpu_release"] is not None)
+def _facts(rows: Sequence[Row]) -> str:
+    cells = {row.cell for row in rows}
+    cpu = sum(row.cpu_seconds for row in rows if row.cpu_seconds is not None)
     versions = sorted({_version(row) for row in rows})
     return (
         f"{_count(len(rows), 'instance')} in {_count(len(cells), 'stress cell')}, "
-        f"{_count(len({row['repetition'] for row in rows}), 'repetition')}; {_duration(cpu)} of CPU time "
+        f"{_count(len({row.repetition for row in rows}), 'repetition')}; {_duration(cpu)} of CPU time "
         f"({cpu / len(rows):.2f} s per instance), the original games not counted. "
         f"Made with {'; '.join(versions)}."
     )
 
 
-def _version(row: Record) -> str:
+def _version(row: Row) -> str:
     """Which code made a row; rows of one number may come from different states of it."""
-    digest = row.get("source_digest")
-    source = f" (source {digest})" if digest else ""
-    return f"ppsm {row['package_version']}{source}, {row['solvers']}"
+    return f"ppsm {row.package_version} (source {row.source_digest}), {row.solvers}"
 
 
 def _duration(seconds: float) -> str:
@@ -153,29 +123,29 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def notes_on(rows: Sequence[Record], tables: Sequence[Table]) -> list[str]:
+def notes_on(rows: Sequence[Row], tables: Sequence[Table]) -> list[str]:
     """What a reader of these tables must know."""
     notes = [_NOTE]
     if any(heading.endswith(PAPER) for table in tables for heading in table.as_read().headings):
         notes.append(_PAPER_NOTE)
-    options = {option for name in {row["mechanism"] for row in rows} for option in Variant.named(name).kinds}
+    options = {option for name in {row.mechanism for row in rows} for option in Variant.named(name).kinds}
     told = [note for option, note in _OPTION_NOTES.items() if option in options]
     if told:
         notes.append(" ".join([*told, "The paper has no such rows."]))
     return notes
 
 
-def _failures(rows: Sequence[Record]) -> list[str]:
+def _failures(rows: Sequence[Row]) -> list[str]:
     return [
-        f"+{row['power_stress']:.0%} / +{row['gas_stress']:.0%}, {row['mechanism']}, alpha {row['alpha']:g} "
-        f"MWh, eta {row['eta_p']:.1%}, repetition {row['repetition']}: {row['message']}"
+        f"+{row.power_stress:.0%} / {gas_words(row.gas_stress)}, {row.mechanism}, alpha {row.alpha:g} "
+        f"MWh, eta {row.eta_p:.1%}, repetition {row.repetition}: {row.message}"
         for row in rows
-        if row["status"] == FAILED
+        if row.failed
     ]
 
 
 def _markdown(
-    rows: Sequence[Record], notes: Sequence[str], tables: Sequence[Table], cells: Sequence[Table]
+    rows: Sequence[Row], notes: Sequence[str], tables: Sequence[Table], cells: Sequence[Table]
 ) -> str:
     parts = [f"# {_title(rows)}\n", *(f"{note}\n" for note in notes)]
     parts += [as_markdown(table) for table in tables]
@@ -190,19 +160,19 @@ def _markdown(
 
 
 def _html(
-    rows: Sequence[Record],
+    rows: Sequence[Row],
     notes: Sequence[str],
     tables: Sequence[Table],
     cells: Sequence[Table],
     directory: Path,
 ) -> str:
-    environment = Environment(autoescape=True)
+    environment = Environment(loader=PackageLoader("ppsm.experiments"), autoescape=True)
     environment.filters["shown"] = shown
     figures = [
         {"caption": caption, "data": base64.b64encode((directory / f"{name}.svg").read_bytes()).decode()}
         for name, (_, caption) in _FIGURES.items()
     ]
-    return environment.from_string(_TEMPLATE).render(
+    return environment.get_template("report.html").render(
         title=_title(rows),
         notes=notes,
         tables=[table.as_read() for table in tables],

@@ -1,42 +1,41 @@
 """The rows of an experiment: one per instance, in Parquet, safe against being killed at any moment.
 
 A directory holds ``rows.parquet`` and part files ``parts/*.parquet`` that came later; both together, each key
-once, are the rows. A file appears complete or not at all: it is written beside its place, flushed to the disk
-and renamed. ``settings.json`` says what all rows have in common, ``originals.json`` the games that they are
-compared with, ``grids.json`` the instances that were asked for. A lock keeps a second run out; the system
-drops it when the process ends, however it ends.
+once, are the rows. A file appears complete or not at all (:mod:`ppsm.files`). ``settings.json`` says what all
+rows have in common, ``originals.json`` the games that they are compared with, ``grids.json`` the instances
+that were asked for. A lock keeps a second run out; the system drops it when the process ends, however it
+ends.
 """
 
 import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ppsm.errors import FileFormatError, InputError
-from ppsm.experiments.grid import Cell
+from ppsm.experiments.row import Cell, Key, Row
+from ppsm.files import write_atomically, write_bytes_atomically
 from ppsm.mechanism.coordination import Outcome
-from ppsm.mechanism.instance import Record, record_key
 from ppsm.status import Status
 
-# Status of an instance that raised an error or whose worker died; the row has the reason.
-FAILED = "failed"
 ROWS, PARTS, SETTINGS, ORIGINALS, LOCK = "rows.parquet", "parts", "settings.json", "originals.json", ".lock"
 GRIDS = "grids.json"
+_ARROW = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
 
 
 class RowStore:
-    """The directory of an experiment."""
+    """The directory of an experiment; ``mode`` is that of its files."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, mode: int = 0o666) -> None:
+        self.directory, self.mode = directory, mode
         self.parts = directory / PARTS
 
     @contextmanager
@@ -51,11 +50,12 @@ class RowStore:
                 ) from None
             yield
 
-    def check_settings(self, settings: dict[str, Any]) -> None:
+    def insist_on(self, settings: dict[str, Any]) -> None:
         """Note what all rows have in common; refuse a directory whose rows were made otherwise."""
+        self.rows()  # what is none of ours is refused too
         file = self.directory / SETTINGS
         if not file.exists():
-            _replace(file, json.dumps(settings, indent=2, sort_keys=True).encode())
+            write_atomically(file, json.dumps(settings, indent=2, sort_keys=True), mode=self.mode)
             return
         found = _json(file)
         for name, value in settings.items():
@@ -65,24 +65,32 @@ class RowStore:
                     f"{value!r}: give another --out."
                 )
 
-    def append(self, rows: Sequence[Record]) -> None:
+    def append(self, rows: Sequence[Row]) -> None:
         """Keep rows, all or none of them; the same rows twice are the same file."""
         self.parts.mkdir(exist_ok=True)
-        digest = hashlib.sha256(repr(sorted(repr(record_key(row)) for row in rows)).encode()).hexdigest()
-        _replace(self.parts / f"{digest[:24]}.parquet", _parquet(rows))
+        digest = hashlib.sha256(repr(sorted(repr(row.key) for row in rows)).encode()).hexdigest()
+        write_bytes_atomically(self.parts / f"{digest[:24]}.parquet", _parquet(rows), mode=self.mode)
 
-    def rows(self) -> list[Record]:
-        """All rows, each key once, in the order of their keys; None where a row has no figure.
+    def rows(self) -> list[Row]:
+        """All rows, each key once, in the order of their keys.
 
         A row that failed gives way to one from another try.
         """
-        found: dict[tuple[Any, ...], Record] = {}
+        found = self._by_key()
+        return [found[key] for key in sorted(found)]
+
+    def rows_of(self, keys: Iterable[Key]) -> list[Row]:
+        """The rows with these keys, in their order; what there is no row of is left out."""
+        found = self._by_key()
+        return [found[key] for key in keys if key in found]
+
+    def _by_key(self) -> dict[Key, Row]:
+        found: dict[Key, Row] = {}
         for file in self._files():
             for row in _rows_of(file):
-                known = found.get(record_key(row))
-                if known is None or known["status"] == FAILED:
-                    found[record_key(row)] = row
-        return _with_all_columns([found[key] for key in sorted(found)])
+                if row.key not in found or found[row.key].failed:
+                    found[row.key] = row
+        return found
 
     def compact(self) -> Path:
         """Put all rows into one file and remove the parts; killed in between, no row is lost or doubled."""
@@ -90,7 +98,7 @@ class RowStore:
         merged = self._files()
         rows = self.rows()
         if rows:
-            _replace(target, _parquet(rows))
+            write_bytes_atomically(target, _parquet(rows), mode=self.mode)
             for part in merged:
                 if part != target:
                     part.unlink()
@@ -100,14 +108,14 @@ class RowStore:
         whole = self.directory / ROWS
         return [*([whole] if whole.exists() else []), *sorted(self.parts.glob("*.parquet"))]
 
-    def note_grid(self, label: str, wanted: Iterable[tuple[Any, ...]]) -> None:
+    def note_grid(self, label: str, wanted: Iterable[Key]) -> None:
         """Note which rows a grid is to have, in place of an earlier grid of that name."""
         grids = {**self._grids(), label: sorted(wanted)}
-        _replace(self.directory / GRIDS, json.dumps(grids).encode())
+        write_atomically(self.directory / GRIDS, json.dumps(grids), mode=self.mode)
 
     def missing(self) -> dict[str, tuple[int, int]]:
         """The grids that lack rows, because a run goes on or was stopped: how many, and of how many."""
-        present = {record_key(row) for row in self.rows()}
+        present = self._by_key()
         counts = {
             label: (sum(tuple(key) not in present for key in wanted), len(wanted))
             for label, wanted in self._grids().items()
@@ -137,7 +145,7 @@ class RowStore:
             {"power": power, "gas": gas, "outcome": {**outcome.to_dict(), "solved": outcome.solved}}
             for (power, gas), outcome in sorted(originals.items())
         ]
-        _replace(self.directory / ORIGINALS, json.dumps(entries, allow_nan=False).encode())
+        write_atomically(self.directory / ORIGINALS, json.dumps(entries, allow_nan=False), mode=self.mode)
 
 
 def _outcome(entry: dict[str, Any]) -> Outcome:
@@ -146,33 +154,29 @@ def _outcome(entry: dict[str, Any]) -> Outcome:
     return Outcome(**{**entry, "status": Status(entry["status"]), "prices": frozen})
 
 
-def _with_all_columns(rows: Sequence[Record]) -> list[Record]:
-    """The rows with the columns of all of them: one that failed has few of its own."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return [{name: row.get(name) for name in names} for row in rows]
+def _arrow_type(hint: Any) -> pa.DataType:
+    """That of a column, which may be None or not."""
+    return _ARROW[next((each for each in get_args(hint) if each in _ARROW), hint)]
 
 
-def _parquet(rows: Sequence[Record]) -> bytes:
-    """Types are from all rows, since a column may begin with None."""
-    complete = _with_all_columns(rows)
-    schema = pa.schema([(name, pa.array([row[name] for row in complete]).type) for name in complete[0]])
+def _parquet(rows: Sequence[Row]) -> bytes:
+    """Types are those of the class, since a column may hold nothing but None."""
+    hints = get_type_hints(Row)
+    schema = pa.schema([(field.name, _arrow_type(hints[field.name])) for field in fields(Row)])
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(complete, schema=schema), sink)
+    pq.write_table(pa.Table.from_pylist([row.to_dict() for row in rows], schema=schema), sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
 
-def _rows_of(file: Path) -> list[Record]:
+def _rows_of(file: Path) -> list[Row]:
     content = file.read_bytes()  # a file that may not be read is not damaged
     try:
-        rows: list[Record] = pq.read_table(pa.BufferReader(content)).to_pylist()
-        for row in rows:
-            record_key(row)
-    except (OSError, pa.ArrowException, KeyError):
+        return [Row.from_dict(each) for each in pq.read_table(pa.BufferReader(content)).to_pylist()]
+    except (OSError, pa.ArrowException, TypeError):
         raise FileFormatError(
             f"{file} holds no rows of an experiment; remove it or give another directory."
         ) from None
-    return rows
 
 
 def _json(file: Path) -> Any:
@@ -181,18 +185,3 @@ def _json(file: Path) -> Any:
         return json.loads(content)
     except ValueError as error:
         raise FileFormatError(f"{file} cannot be read ({error}); remove it or give another --out.") from None
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Write a file so that it is there complete or not at all, also after the power fails."""
-    temporary = file.with_name(f"{file.name}.tmp")
-    with temporary.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(file)
-    directory = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -121,25 +121,3 @@ def invent_days(
         value = outcome.values[coordination.sensitive_follower]
         results.append(MarketResult(value, outcome.prices, coordination.price_names, outcome.leader_cost))
     return InventedDays(tuple(demands), tuple(results), seed)
-
-
-def simulate_history(
-    coordination: Coordination,
-    typical: ArrayLike,
-    *,
-    alpha: float,
-    epsilon: float = 1.0,
-    days: int = 60,
-    stress: tuple[float, float] = (0.0, 0.2),
-    spread: float = 0.1,
-    seed: int = 0,
-) -> History:
-    """Invent a public past of a market: days drawn around a typical demand, cleared, published, released.
-
-    As :func:`invent_days`, which see; ``alpha`` and ``epsilon`` are those of the noise on the releases: train
-    with the noise that the model will see. With equal seeds days and published results are the same for all
-    alphas; the releases differ by the size of the noise alone. To train for several alphas, invent the days
-    once and call :meth:`InventedDays.released` for each.
-    """
-    invented = invent_days(coordination, typical, days=days, stress=stress, spread=spread, seed=seed)
-    return invented.released(alpha=alpha, epsilon=epsilon)

@@ -4,6 +4,7 @@ A predictor sees a :class:`~ppsm.privacy.Released` vector and public data. What 
 one place, so that any object with these two methods can be passed to a mechanism.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
@@ -23,6 +24,12 @@ from ppsm.privacy.released import Released, require_released
 
 # Standard deviation of the noise on the leader's prices, as a share of the average price (section 7).
 PRICE_NOISE = 0.1
+
+
+def seed_of(*axes: object) -> int:
+    """A seed that depends on the axes of an experiment and on nothing else, on every machine."""
+    text = "|".join(repr(axis) for axis in axes)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 from ppsm import InputError, Ledger, PrivacyError, Sensitive, load_case
 from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
-from ppsm.comparison import Comparison, ExampleRelease, Setting, shareable_page
+from ppsm.experiments import RowStore
+from ppsm.experiments.conclusion import Comparison
+from ppsm.experiments.pages import ExampleRelease, Setting, shareable_page
 from ppsm.mechanism import Dossier
-from ppsm.mechanism.tradeoff import read_records
 from ppsm.owner.private_release import KEPT, KeptNoise, mark_of
 from tests.commands import interrupted, ppsm
 
@@ -108,23 +109,22 @@ def test_a_public_comparison_is_shared_as_a_whole(shared: Path) -> None:
     assert "public demonstration data" in text
     assert "Three mechanisms side by side" in text
     assert printed.count("PPSM_p") >= 2
-    records = read_records(out / "records.jsonl")
-    assert len(records) == 14
-    for record in records:
-        if record["mechanism"] != "laplace":
-            assert record["feasible"]
-    rows = (out / "compare.csv").read_text().splitlines()
-    assert len(rows) == 8
-    learned = next(row for row in rows if row.startswith("ppsm+learned,1000"))
+    rows = RowStore(out).rows()
+    assert len(rows) == 14
+    for row in rows:
+        assert row.feasible or row.mechanism == "laplace"
+    lines = (out / "compare.csv").read_text().splitlines()
+    assert len(lines) == 8
+    learned = next(line for line in lines if line.startswith("ppsm+learned,1000"))
     assert learned.split(",")[3] == "100.0"
     assert "PPSM learned" in printed
     assert '<tr class="ppsm learned">' in text
     assert "In the row &ldquo;PPSM learned&rdquo; nothing is published" in text
-    said = next(record for record in records if record["mechanism"] == "ppsm+learned")
-    sentence = f"off by {said['cross_validated_value_percent']:.3f} % (the gas market's cost)"
+    said = next(row for row in rows if row.mechanism == "ppsm+learned")
+    sentence = f"off by {said.cross_validated_value_percent:.3f} % (the gas market's cost)"
     assert sentence in " ".join(printed.split())
     assert str(escape(sentence)) in text
-    laplace = next(row for row in rows if row.startswith("laplace,1000"))
+    laplace = next(line for line in lines if line.startswith("laplace,1000"))
     assert f"{float(laplace.split(',')[4]):,.0f}" in text
     assert "With plain Laplace noise the markets could be cleared in" in " ".join(printed.split())
     dossier = Dossier.from_json((out / "dossier.json").read_text())
@@ -146,17 +146,19 @@ def test_the_owners_report_is_for_one_reader(shared: Path, private: Path) -> Non
 
 def test_nothing_shared_holds_the_secret(private: Path) -> None:
     out = private / "out"
-    records = read_records(out / "owner" / "records.jsonl")
-    assert sorted(record["mechanism"] for record in records) == ["laplace", "ppsm", "ppsm+learned", "ppsm-p"]
-    assert stat.S_IMODE((out / "owner" / "records.jsonl").stat().st_mode) == 0o600
+    rows = RowStore(out / "owner").rows()
+    assert sorted(row.mechanism for row in rows) == ["laplace", "ppsm", "ppsm+learned", "ppsm-p"]
+    for name in ("rows.parquet", "originals.json", "settings.json", "grids.json", "compare.csv"):
+        assert stat.S_IMODE((out / "owner" / name).stat().st_mode) == 0o600
     # the secret, and what only a comparison with it can tell
     hidden = forms_of(SECRET, 4)
-    for record in records:
-        for name in ("l1_noisy", "l1_released", "l2_released"):
-            hidden |= forms_of(record[name], 6)
-        hidden.add(record["case"].split("/")[1])
-        for name in ("error_predicted_value_percent", "error_predicted_prices_percent"):
-            hidden |= forms_of(record[name], 6) if record[name] else set()
+    for row in rows:
+        for value in (row.l1_noisy, row.l1_released, row.l2_released):
+            assert value is not None
+            hidden |= forms_of(value, 6)
+        hidden.add(row.case.split("/")[1])
+        for error in (row.error_predicted_value_percent, row.error_predicted_prices_percent):
+            hidden |= forms_of(error, 6) if error else set()
     shared = [file for file in out.rglob("*") if file.is_file() and out / "owner" not in file.parents]
     assert {file.name for file in shared} == {"report.html", "dossier.json", "released.csv", "ledger.db"}
     for file in shared:
@@ -200,6 +202,7 @@ def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> No
     for arguments, message in (
         ([*given, "--alphas", "200"], "with other parameters"),
         ([*other, "--alphas", "300"], "of another demand or cell"),
+        ([*given, "--alphas", "300", "--time-limit", "9"], "were made with clear_seconds = 10.0"),
         ([*CELL, *QUICK, "--gas-stress", "0", "--out", "out"], "holds a private release"),
     ):
         refused = ppsm(*arguments, cwd=private)
@@ -234,18 +237,18 @@ def test_nothing_is_learned_from_a_demand_that_is_the_secret_itself(tmp_path: Pa
 def test_figures_measured_against_a_secret_are_refused(private: Path) -> None:
     dossier = Dossier.from_json((private / "out" / "dossier.json").read_text())
     setting = Setting(case=load_case("two_node"), power_stress=0.0, gas_stress=None, eta_p=0.001, eta_d=0.001)
-    records = tuple(read_records(private / "out" / "owner" / "records.jsonl"))
+    rows = tuple(RowStore(private / "out" / "owner").rows())
     with pytest.raises(PrivacyError, match="give those to the owner's page only"):
-        shareable_page(setting, ExampleRelease(dossier), Comparison(records, 3))
+        shareable_page(setting, ExampleRelease(dossier), Comparison(rows, 3))
 
 
 def test_a_comparison_can_be_stopped_and_continued(tmp_path: Path) -> None:
     cell = [*CELL, "--gas-stress", "0"]
     options = ["--alphas", "100,1000", "--draws", "40", "--out", "out"]
-    file = tmp_path / "out" / "records.jsonl"
-    errors = interrupted(*cell, *options, cwd=tmp_path, file=file, lines=4)
+    out = tmp_path / "out"
+    errors = interrupted(*cell, *options, cwd=tmp_path, rows=out, count=4)
     assert "run the same command again to go on" in errors
-    kept = read_records(file)
+    kept = RowStore(out).rows()
     assert 4 <= len(kept) < 280
     text = (tmp_path / "out" / "report.html").read_text()
     check_page(text)
@@ -253,7 +256,8 @@ def test_a_comparison_can_be_stopped_and_continued(tmp_path: Path) -> None:
     options[3] = str(len(kept) // 7 + 1)
     done = ppsm(*cell, *options, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert read_records(file)[: len(kept)] == kept
+    rows = RowStore(out).rows()
+    assert all(row in rows for row in kept)  # with their times: nothing was run twice
     assert json.loads(done.stdout)["complete"]
 
 

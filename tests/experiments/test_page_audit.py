@@ -11,8 +11,9 @@ import pytest
 
 from ppsm import AuditReport, Ledger, Sensitive, audit_mechanism, load_case
 from ppsm.arrays import FloatArray
-from ppsm.comparison import ExampleRelease, Setting, pages, shareable_page
 from ppsm.coordinations import GaucCoordination
+from ppsm.experiments import pages
+from ppsm.experiments.pages import ExampleRelease, Setting, shareable_page
 from ppsm.mechanism import PPSM, PublicOutcome
 from ppsm.privacy import publish_outcome
 

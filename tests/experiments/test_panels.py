@@ -1,17 +1,19 @@
+"""Pictures of summaries: what is drawn, and in which colours."""
+
 from pathlib import Path
 
 import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 
+from ppsm.experiments.panels import tradeoff_figure
+from ppsm.experiments.summaries import Summary
 from ppsm.figures.style import BLUE, ORANGE, VERMILION, save_figure
-from ppsm.figures.tradeoff import tradeoff_figure
-from ppsm.mechanism.tradeoff import TradeoffRow
 
 
-def row(mechanism: str, alpha: float, error: float | None) -> TradeoffRow:
-    """A row in which errors and distance are the same number; None where nothing could be cleared."""
-    return TradeoffRow(
+def summary(mechanism: str, alpha: float, error: float | None) -> Summary:
+    """One in which errors and distance are the same number; None where nothing could be cleared."""
+    return Summary(
         mechanism=mechanism,
         alpha_mwh=alpha,
         runs=5,
@@ -30,18 +32,18 @@ def points(line: Line2D) -> list[list[float]]:
     return [[float(x), float(y)] for x, y in np.asarray(line.get_xydata())]
 
 
-ROWS = [
-    row("laplace", 10.0, 0.5),
-    row("ppsm-p", 10.0, 0.25),
-    row("ppsm", 10.0, 0.125),
-    row("laplace", 100.0, None),
-    row("ppsm-p", 100.0, 0.375),
-    row("ppsm", 100.0, 0.0),
+SUMMARIES = [
+    summary("laplace", 10.0, 0.5),
+    summary("ppsm-p", 10.0, 0.25),
+    summary("ppsm", 10.0, 0.125),
+    summary("laplace", 100.0, None),
+    summary("ppsm-p", 100.0, 0.375),
+    summary("ppsm", 100.0, 0.0),
 ]
 
 
-def test_lines_show_the_rows_in_colours_that_colour_blind_readers_can_tell_apart() -> None:
-    figure = tradeoff_figure(ROWS)
+def test_lines_show_the_summaries_in_colours_that_colour_blind_readers_can_tell_apart() -> None:
+    figure = tradeoff_figure(SUMMARIES)
     feasible, leader, gas, distance = figure.axes
     for axes in (leader, gas):
         drawn = {str(line.get_label()): line for line in axes.get_lines()}
@@ -62,9 +64,9 @@ def test_lines_show_the_rows_in_colours_that_colour_blind_readers_can_tell_apart
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["laplace", "ppsm-p", "ppsm"]
 
 
-def test_equal_rows_give_equal_files_and_no_rows_an_empty_picture(tmp_path: Path) -> None:
+def test_equal_summaries_give_equal_files_and_none_an_empty_picture(tmp_path: Path) -> None:
     for name in ("one.svg", "two.svg"):
-        save_figure(tradeoff_figure(ROWS), tmp_path / name)
+        save_figure(tradeoff_figure(SUMMARIES), tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
     assert not tradeoff_figure([]).legends
     save_figure(tradeoff_figure([]), tmp_path / "empty.svg")

@@ -5,30 +5,31 @@ one, charged to a ledger and made by solvers that never see the secret; the comp
 side, with solvers, memory and files of its own, and its noise never leaves.
 """
 
-import os
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from ppsm.arrays import FloatArray
-from ppsm.comparison.conclusion import LEARNED
-from ppsm.comparison.content import Comparison, ExampleRelease, Setting
 from ppsm.coordinations import GaucCoordination
 from ppsm.errors import InputError
+from ppsm.experiments.conclusion import Comparison
+from ppsm.experiments.engines import InProcess
+from ppsm.experiments.grid import Grid, single_cell
+from ppsm.experiments.instance import Workspace, simulate_instance
+from ppsm.experiments.pages import ExampleRelease, Setting
+from ppsm.experiments.row import Cell, Instance
+from ppsm.experiments.run import Progress, insist_on_results, run_grid
+from ppsm.experiments.store import RowStore
+from ppsm.experiments.tuning import Limits
+from ppsm.experiments.variants import LEARNED
 from ppsm.files import write_atomically
 from ppsm.interrupts import Watch, watched
 from ppsm.mechanism import PPSM, Dossier, ModelBased
-from ppsm.mechanism.dossier import Parameters
-from ppsm.mechanism.instance import Instance, Record, Workspace, simulate_instance
-from ppsm.mechanism.tradeoff import RECORDS, grid, read_records, run_grid
 from ppsm.owner.private_release import Granted, cell_name, fingerprint
 from ppsm.owner.release_files import DOSSIER, OWNER_MODE, write_release
 from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
 
-# All errors are relative to the original game, so it is proven if that is possible in five minutes.
-_ORIGINAL_SECONDS = 300.0
 _MARKER = "demand-id.txt"
 _FINGERPRINT_DIGITS = 32
 
@@ -37,24 +38,39 @@ _FINGERPRINT_DIGITS = 32
 class Job:
     """What is to be compared, and where the files go.
 
-    ``public`` says that the demand is public test data. ``seconds`` limits each clearing with a release; the
-    original game has at least five minutes. Draws are numbered from ``first``.
+    ``public`` says that the demand is public test data. ``seconds`` limits each clearing with a release.
+    Draws are numbered from ``first``.
     """
 
     setting: Setting
     secret: Sensitive
     public: bool
     alphas: tuple[float, ...]
-    draws: int
+    draw_count: int
     first: int
     seconds: float
     directory: Path
     owner: Path
 
     @property
-    def records(self) -> Path:
+    def limits(self) -> Limits:
+        """Of all that is solved."""
+        return Limits.of_single_cell(self.seconds)
+
+    @property
+    def store(self) -> RowStore:
         """Where the runs are kept: they are measured against the true demand."""
-        return (self.directory if self.public else self.owner) / RECORDS
+        return RowStore(self.directory) if self.public else RowStore(self.owner, mode=0o600)
+
+    @property
+    def cell(self) -> Cell:
+        """That of the rows: a secret demand has no gas stress."""
+        return self.setting.power_stress, self.setting.gas_stress if self.public else None
+
+    @property
+    def draws(self) -> range:
+        """The numbers of the draws."""
+        return range(self.first, self.first + self.draw_count)
 
     @property
     def instances(self) -> list[Instance]:
@@ -63,8 +79,9 @@ class Job:
         A past is invented around the case's own demand, so there is none to learn from where that demand is
         the secret itself.
         """
+        eta_p, eta_d = self.setting.eta_p, self.setting.eta_d
         runs = []
-        for each in self._grid():
+        for each in single_cell(self.cell, self.alphas, self.draws, eta_p=eta_p, eta_d=eta_d):
             runs.append(each)
             if self.has_history and each.mechanism == PPSM.name and each.alpha == self.mechanism.alpha:
                 runs.append(replace(each, mechanism=LEARNED))
@@ -75,15 +92,14 @@ class Job:
         """Whether the case's own demand is public."""
         return self.public or self.setting.gas_stress is None
 
-    def _grid(self) -> list[Instance]:
-        return grid(
-            power_stress=self.setting.power_stress,
-            gas_stress=self.setting.gas_stress if self.public else None,
-            alphas=self.alphas,
-            repetitions=self.draws,
-            eta_p=self.setting.eta_p,
-            eta_d=self.setting.eta_d,
-            first=self.first,
+    def grid(self, name: str) -> Grid:
+        """The runs one by one, so that as many as possible are kept when they are stopped."""
+        return Grid(
+            label=f"compare with {self.draw_count} draws from number {self.first}",
+            case=self.setting.case,
+            name=name,
+            limits=self.limits,
+            batches=tuple((each,) for each in self.instances),
         )
 
     @property
@@ -95,57 +111,43 @@ class Job:
     @cached_property
     def workspace(self) -> Workspace:
         """Of public test data."""
-        return self._workspace(None)
+        return self.workspace_with(None)
 
-    def _workspace(self, demand: FloatArray | None) -> Workspace:
-        return Workspace(
-            self.setting.case,
-            self.records.parent / "cache",
-            clear_seconds=self.seconds,
-            original_seconds=max(_ORIGINAL_SECONDS, self.seconds),
-            demand=demand,
-        )
-
-    def owners_workspace(self, demand: FloatArray) -> Workspace:
-        """With the secret demand; its memory and files stay with the owner."""
-        return self._workspace(demand)
+    def workspace_with(self, demand: FloatArray | None) -> Workspace:
+        """That of a secret demand: its memory and files stay with the owner."""
+        cache = self.store.directory / "cache"
+        return Workspace(self.setting.case, cache, limits=self.limits, demand=demand)
 
 
-def measure(job: Job, advance: Callable[[Record], None]) -> OwnerOnly[Comparison]:
-    """All runs, of which those on file are not repeated; Ctrl-C ends it with what is done.
+def measure(job: Job, progress: Progress) -> OwnerOnly[Comparison]:
+    """All runs, of which those that are kept are not repeated; Ctrl-C ends it with what is done.
 
     Ctrl-C while the original game is cleared, to which all errors are relative, is raised.
     """
-    if not job.records.exists():
-        os.close(os.open(job.records, os.O_CREAT | os.O_WRONLY, 0o644 if job.public else 0o600))
     if job.public:
-        return OwnerOnly(_measured(job, job.workspace, advance))
-    return for_owner_only(job.secret, lambda truth: _measured(job, job.owners_workspace(truth), advance))
+        return OwnerOnly(_measured(job, job.workspace, progress))
+    return for_owner_only(job.secret, lambda truth: _measured(job, job.workspace_with(truth), progress))
 
 
-def _measured(job: Job, workspace: Workspace, advance: Callable[[Record], None]) -> Comparison:
-    instances = job.instances
-    done: list[Record] = []
-
-    def note(record: Record) -> None:
-        done.append(record)
-        advance(record)
-
-    with watched() as watch:
-        workspace.original(instances[0].power_stress, instances[0].gas_stress)
-        watch.check()
-    with suppress(KeyboardInterrupt):
-        run_grid(workspace, instances, job.records, note)
-    return Comparison(tuple(done), len(instances))
+def _measured(job: Job, workspace: Workspace, progress: Progress) -> Comparison:
+    grid, store = job.grid(workspace.name), job.store
+    try:
+        run_grid(grid, store, InProcess(), workspace, progress, retry_failed=True)
+    except KeyboardInterrupt:
+        if job.cell not in store.originals():
+            raise
+    rows = store.rows_of(grid.keys)
+    insist_on_results(rows)
+    return Comparison(tuple(rows), len(grid.keys))
 
 
 def public_example(job: Job, comparison: Comparison) -> ExampleRelease:
     """Seeded noise on public data: a draw with which Laplace could be cleared, if there is one."""
     alpha = job.mechanism.alpha
     draws = [
-        record["repetition"]
-        for record in comparison.records
-        if record["alpha"] == alpha and record["mechanism"] == "laplace" and record["feasible"]
+        row.repetition
+        for row in comparison.rows
+        if row.alpha == alpha and row.mechanism == "laplace" and row.feasible
     ]
     draw = draws[0] if draws else job.first
     shown = {
@@ -169,7 +171,7 @@ def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], No
         return ExampleRelease(kept)
     with watched() as watch:
         # This game never sees the secret.
-        limit = max(_ORIGINAL_SECONDS, job.seconds)
+        limit = job.limits.original_seconds
         game = GaucCoordination(job.setting.case, job.setting.power_stress, time_limit=limit)
         dossier = kept or _private_release(job, game, watch, describe)
         describe("clearing the markets with the release (it is written already)")
@@ -195,30 +197,31 @@ def kept_release(job: Job) -> Dossier | None:
 
     Files of another job, or of something else, are refused.
     """
-    read_records(job.records)
     file = job.directory / DOSSIER
     kept = Dossier.from_json(file.read_text(encoding="utf-8")) if file.exists() else None
     if kept is not None and not kept.private:
         kept = None
-    if job.public:
-        if kept is not None:
-            raise InputError(
-                f"{job.directory} holds a private release, which a comparison on public data would replace: "
-                "choose another directory with --out."
-            )
-        return None
-    _refuse_another_demand(job)
-    if kept is not None and not _same_parameters(kept.mechanism, job):
+    if kept is not None and job.public:
+        raise InputError(
+            f"{job.directory} holds a private release, which a comparison on public data would replace: "
+            "choose another directory with --out."
+        )
+    if not job.public:
+        _refuse_another_demand(job)
+    if kept is not None:
+        _refuse_other_parameters(job, kept)
+    job.store.insist_on(job.grid(job.setting.case.name).settings)
+    return kept
+
+
+def _refuse_other_parameters(job: Job, kept: Dossier) -> None:
+    made = kept.mechanism
+    wanted = (PPSM.name, job.mechanism.alpha, job.setting.eta_p, job.setting.eta_d)
+    if (made.name, made.alpha, made.eta_p, made.eta_d) != wanted:
         raise InputError(
             f"{job.directory} holds a private release with other parameters, and another one would spend the "
             "budget again: give the same alphas and bands, or choose another directory with --out."
         )
-    return kept
-
-
-def _same_parameters(made: Parameters, job: Job) -> bool:
-    wanted = (PPSM.name, job.mechanism.alpha, job.setting.eta_p, job.setting.eta_d)
-    return (made.name, made.alpha, made.eta_p, made.eta_d) == wanted
 
 
 def _refuse_another_demand(job: Job) -> None:

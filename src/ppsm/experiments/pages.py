@@ -1,38 +1,37 @@
-"""The two pages of a comparison, each one file that opens without a network."""
+"""The two pages of a comparison, each one file that opens without a network.
 
+What may be shared and what may not are different types: an :class:`ExampleRelease` may, a :class:`Comparison`
+may with public test data only, the secret never.
+"""
+
+import io
 import math
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 import ppsm
 from ppsm.arrays import FloatArray
-from ppsm.comparison.conclusion import LEARNED
-from ppsm.comparison.content import MECHANISM_TITLES, Comparison, ExampleRelease, Setting
-from ppsm.comparison.pictures import demand_picture, error_pictures, price_pictures
-from ppsm.errors import PrivacyError
+from ppsm.cases.schema import Case
+from ppsm.errors import InputError, PrivacyError
+from ppsm.experiments.conclusion import Comparison
+from ppsm.experiments.panels import demand_panel, error_panels
+from ppsm.experiments.summaries import HEADINGS
+from ppsm.experiments.variants import LEARNED
+from ppsm.figures.maps import price_panels
 from ppsm.mechanism.dossier import Dossier, Step
-from ppsm.mechanism.tradeoff import TradeoffRow
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
 
-# Long for a page, short for a terminal.
-HEADINGS = {
-    "alpha, MWh": "alpha",
-    "mechanism": "mechanism",
-    "draws": "draws",
-    "feasible, %": "feasible",
-    "L1 distance, MWh": "L1 MWh",
-    "leader's error, %": "leader %",
-    "electricity market's error, %": "power %",
-    "gas market's error, %": "gas %",
-    "largest MIP gap, %": "gap %",
-}
-
+_REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
 _PLAIN = "After: cleared with Laplace noise"
 # What the page says of a step's output.
 _RESULTS = {
@@ -47,23 +46,38 @@ _RESULTS = {
 }
 
 
-def table_cells(row: TradeoffRow) -> list[str]:
-    """A row of the table as text, in the order of :data:`HEADINGS`."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Setting:
+    """Where a comparison was made; ``gas_stress`` is None for a demand of the owner's own."""
 
-    def text(value: float | None, digits: int = 3) -> str:
-        return "-" if value is None else f"{value:,.{digits}f}"
+    case: Case
+    power_stress: float
+    gas_stress: float | None
+    eta_p: float
+    eta_d: float
 
-    return [
-        f"{row.alpha_mwh:g}",
-        MECHANISM_TITLES[row.mechanism],
-        str(row.runs),
-        text(row.feasible_percent, 0),
-        text(row.l1_distance_mwh, 0),
-        text(row.leader_error_percent),
-        text(row.electricity_error_percent),
-        text(row.gas_error_percent),
-        text(row.gap_percent),
-    ]
+    @property
+    def cell(self) -> str:
+        """The stress in words."""
+        power = f"power load {self.power_stress:+.0%}"
+        if self.gas_stress is None:
+            return f"{power}, gas demand from the owner's file"
+        return f"{power}, gas demand {self.gas_stress:+.0%}"
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleRelease:
+    """One release that the report shows, with the game cleared at it: public parts only.
+
+    ``plain`` is the same noise without repair, shown where the market could be cleared with it.
+    """
+
+    dossier: Dossier
+    plain: Dossier | None = None
+
+    def __post_init__(self) -> None:
+        if self.dossier.evaluation is None:
+            raise InputError("the release was not evaluated: clear the game with it before it is reported.")
 
 
 def shareable_page(setting: Setting, example: ExampleRelease, comparison: Comparison | None) -> str:
@@ -89,7 +103,7 @@ def shareable_page(setting: Setting, example: ExampleRelease, comparison: Compar
         alpha=noise.alpha,
         sentences=sentences,
         **_comparison_parts(comparison),
-        maps=_pictures(price_pictures(setting.case, prices)),
+        maps=price_pictures(setting.case, prices),
         has_plain=_PLAIN in prices,
         publication_words=_publication_words(dossier),
         steps=[{**each.to_dict(), "words": _step_words(each)} for each in dossier.steps],
@@ -109,7 +123,7 @@ def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, co
     noisy, released = example.dossier.noisy.values, example.dossier.released.values
     names = example.dossier.released.entry_names
     labels = ("true MWh", "noisy MWh", "released MWh", "released - true")
-    nodes = [
+    entries = [
         {"name": name, "cells": list(zip(labels, map(float, cells), strict=True))}
         for name, *cells in zip(names, truth, noisy, released, released - truth, strict=True)
     ]
@@ -120,8 +134,12 @@ def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, co
         alpha=example.dossier.noisy.record.alpha,
         l1_noisy=float(np.abs(noisy - truth).sum()),
         l1_released=float(np.abs(released - truth).sum()),
-        picture=Markup(demand_picture(names, truth, noisy, released)),  # noqa: S704 - our own drawing
-        nodes=nodes,
+        picture=inline_svg(
+            demand_panel(names, truth, noisy, released),
+            "demand",
+            "True, noisy and released demand of every delivery",
+        ),
+        entries=entries,
         sentences=comparison.sentences,
         **_comparison_parts(comparison),
     )
@@ -129,13 +147,13 @@ def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, co
 
 def _render(template: str, **content: Any) -> str:
     environment = Environment(
-        loader=PackageLoader("ppsm.comparison"),
+        loader=PackageLoader("ppsm.experiments"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = resources.files("ppsm.comparison").joinpath("templates/style.css").read_text(encoding="utf-8")
+    style = resources.files("ppsm.experiments").joinpath("templates/style.css").read_text(encoding="utf-8")
     environment.globals.update(
         style=Markup(style),  # noqa: S704 - our own file
         version=ppsm.__version__,
@@ -145,20 +163,43 @@ def _render(template: str, **content: Any) -> str:
 
 
 def _comparison_parts(comparison: Comparison | None) -> dict[str, Any]:
-    if comparison is None or not comparison.records:
+    if comparison is None or not comparison.rows:
         return {"table": [], "has_learned": False, "error_pictures": []}
     return {
         "table": [
-            {"mechanism": row.mechanism.replace("+", " "), "cells": table_cells(row)}
-            for row in comparison.rows
+            {"mechanism": each.mechanism.replace("+", " "), "cells": each.cells}
+            for each in comparison.summaries
         ],
-        "has_learned": any(record["mechanism"] == LEARNED for record in comparison.records),
-        "error_pictures": _pictures(error_pictures(comparison.records)),
+        "has_learned": any(row.mechanism == LEARNED for row in comparison.rows),
+        "error_pictures": [
+            inline_svg(figure, name, title) for name, (title, figure) in error_panels(comparison.rows).items()
+        ],
     }
 
 
-def _pictures(drawn: list[str]) -> list[Markup]:
-    return [Markup(picture) for picture in drawn]  # noqa: S704 - our own drawings
+def price_pictures(case: Case, prices_usd_per_mwh: Mapping[str, FloatArray]) -> list[Markup]:
+    """Maps of both networks with gas prices on one scale, one picture for each title."""
+    return [
+        inline_svg(figure, f"map{index}", f"Map of gas prices: {title}")
+        for index, (title, figure) in enumerate(price_panels(case, prices_usd_per_mwh).items())
+    ]
+
+
+def inline_svg(figure: Figure, name: str, description: str) -> Markup:
+    """A figure as SVG for the inside of a page: no prologue, names of its own, letters as text."""
+    stream = io.StringIO()
+    with rc_context({"svg.hashsalt": "ppsm", "svg.fonttype": "none"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.03)
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = _REFERENCE.sub(rf"\g<1>{name}-", text)
+    width, height = (float(number) for number in re.findall(r'(?:width|height)="([\d.]+)pt"', text)[:2])
+    opening = (
+        f'<svg role="img" aria-label="{description}" viewBox="0 0 {width:g} {height:g}" '
+        'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    )
+    return Markup(opening + text[text.index(">") + 1 :])  # noqa: S704 - our own drawing
 
 
 def _prices(example: ExampleRelease) -> Mapping[str, FloatArray]:
@@ -194,7 +235,7 @@ def _publication_words(dossier: Dossier) -> str:
 
 
 def _release_sentences(dossier: Dossier) -> list[str]:
-    """What a private release did, from public figures: published ones and the game cleared with it."""
+    """What a private release did, from public numbers: published ones and the game cleared with it."""
     hidden = "How far the release is from the true demand is known to the owner alone."
     evaluation = dossier.evaluation
     if evaluation is None or evaluation.leader_cost is None:

@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from ppsm.comparison import conclude
+from ppsm.experiments.conclusion import conclude
+from ppsm.experiments.row import Row
+from tests.experiments.small import a_row
 
 
-def record(mechanism: str, draw: int = 0, *, leader: float | None = 0.0, **fields: Any) -> dict[str, Any]:
-    """A record with a gap of 0.05 % that could be cleared unless it has no leader's error."""
-    return {
+def row(mechanism: str, draw: int = 0, *, leader: float | None = 0.0, **given: Any) -> Row:
+    """A row with a gap of 0.05 % that could be cleared unless it has no leader's error."""
+    values = {
         "mechanism": mechanism,
         "alpha": 100.0,
         "repetition": draw,
@@ -19,12 +21,12 @@ def record(mechanism: str, draw: int = 0, *, leader: float | None = 0.0, **field
         "released_gap": None if leader is None else 0.0005,
         "l1_noisy": 4000.0,
         "l1_released": 3000.0,
-        **fields,
     }
+    return a_row(**{**values, **given})
 
 
-def text_of(*records: dict[str, Any], planned: int | None = None) -> str:
-    return " ".join(conclude(records, len(records) if planned is None else planned))
+def text_of(*rows: Row, planned: int | None = None) -> str:
+    return " ".join(conclude(rows, len(rows) if planned is None else planned))
 
 
 def test_nothing_to_conclude() -> None:
@@ -32,50 +34,50 @@ def test_nothing_to_conclude() -> None:
 
 
 def test_errors_above_the_gap_are_compared() -> None:
-    text = text_of(record("laplace", leader=0.6), record("ppsm", leader=-0.2))
+    text = text_of(row("laplace", leader=0.6), row("ppsm", leader=-0.2))
     assert "off by 0.600 % (largest MIP gap 0.050 %) with Laplace and off by 0.200 % (largest" in text
     assert "with PPSM, 3.0 times as much with Laplace" in text
 
 
 def test_a_worse_ppsm_is_not_hidden() -> None:
-    text = text_of(record("laplace", leader=0.2), record("ppsm", leader=0.6, l1_released=5000.0))
+    text = text_of(row("laplace", leader=0.2), row("ppsm", leader=0.6, l1_released=5000.0))
     assert "3.0 times as much with PPSM" in text
     assert "farther from the true demand" in text
     assert "off by at most 0.600 %, and was exactly the original one in 0 of them (largest MIP gap" in text
 
 
 def test_errors_below_the_gap_are_not_told_apart() -> None:
-    text = text_of(record("laplace", leader=0.04), record("ppsm", leader=0.001))
+    text = text_of(row("laplace", leader=0.04), row("ppsm", leader=0.001))
     assert "neither error exceeds the gap, so they cannot be told apart" in text
     assert "a difference below the gap proves nothing by itself" in text
     assert "times as much" not in text
 
 
 def test_an_error_as_large_as_the_gap_does_not_exceed_it() -> None:
-    text = text_of(record("laplace", leader=0.2353, released_gap=0.002352), record("ppsm", leader=0.0))
+    text = text_of(row("laplace", leader=0.2353, released_gap=0.002352), row("ppsm", leader=0.0))
     assert "neither error exceeds the gap" in text
 
 
 def test_only_one_error_above_the_gap() -> None:
-    text = text_of(record("laplace", leader=-0.2353), record("ppsm", leader=0.0, released_gap=0.00235))
+    text = text_of(row("laplace", leader=-0.2353), row("ppsm", leader=0.0, released_gap=0.00235))
     assert "off by 0.235 % (largest MIP gap 0.050 %) with Laplace and exactly the original one (" in text
     assert "MIP gap 0.235 %) with PPSM; only the former error exceeds the gap" in text
     assert "a commitment that is better by less than that is not excluded" in text
-    text = text_of(record("laplace", leader=0.01), record("ppsm", leader=0.2))
+    text = text_of(row("laplace", leader=0.01), row("ppsm", leader=0.2))
     assert "only the latter error exceeds the gap" in text
 
 
 def test_no_difference_at_all() -> None:
-    text = text_of(record("laplace"), record("ppsm"))
+    text = text_of(row("laplace"), row("ppsm"))
     assert "paid exactly the original cost with Laplace and with PPSM" in text
 
 
 def test_only_draws_that_both_cleared_are_compared() -> None:
     runs = [
-        record("laplace", 0, leader=0.2),
-        record("ppsm", 0, leader=0.0),
-        record("laplace", 1, leader=None),
-        record("ppsm", 1, leader=9.0),
+        row("laplace", 0, leader=0.2),
+        row("ppsm", 0, leader=0.0),
+        row("laplace", 1, leader=None),
+        row("ppsm", 1, leader=9.0),
     ]
     text = text_of(*runs)
     assert "cleared in 1 of 2 draws at alpha 100 MWh" in text
@@ -87,23 +89,23 @@ def test_only_draws_that_both_cleared_are_compared() -> None:
 
 
 def test_what_is_not_proven_and_not_complete_is_said() -> None:
-    text = text_of(record("laplace", leader=None, status="no_incumbent"), record("ppsm"), planned=9)
+    text = text_of(row("laplace", leader=None, status="no_incumbent"), row("ppsm"), planned=9)
     assert "In 1 of the other runs no answer was found in the time limit and none was proven" in text
     assert "It is incomplete: 2 of 9 runs are done." in text
-    assert "no answer was found" not in text_of(record("laplace", leader=None), record("ppsm"))
+    assert "no answer was found" not in text_of(row("laplace", leader=None), row("ppsm"))
 
 
-def learned(draw: int = 0, *, leader: float | None = 0.0, **fields: Any) -> dict[str, Any]:
+def learned(draw: int = 0, *, leader: float | None = 0.0, **given: Any) -> Row:
     claimed = {
         "history_days": 365.0,
         "cross_validated_value_percent": 2.5,
         "cross_validated_prices_percent": 4.0,
     }
-    return record("ppsm+learned", draw, leader=leader, **{"widening": 1.0, **claimed, **fields})
+    return row("ppsm+learned", draw, leader=leader, **{"widening": 1.0, **claimed, **given})
 
 
 def test_what_learned_predictions_cost_is_compared_on_the_same_draws() -> None:
-    runs = [record("laplace"), record("ppsm"), record("ppsm", 1, l1_released=9000.0)]
+    runs = [row("laplace"), row("ppsm"), row("ppsm", 1, l1_released=9000.0)]
     text = text_of(*runs, learned(leader=0.3, error_gas_percent=-1.5, l1_released=3500.0, widening=12.34))
     assert "off by 2.500 % (the gas market's cost) and 4.000 % (prices)" in text
     assert "At alpha 100 MWh the markets could then be cleared in 1 of 1 draws, with bands up to 12.3" in text
@@ -113,7 +115,7 @@ def test_what_learned_predictions_cost_is_compared_on_the_same_draws() -> None:
 
 
 def test_learned_predictions_that_fail_are_said_to() -> None:
-    text = text_of(record("laplace"), record("ppsm"), learned(leader=None))
+    text = text_of(row("laplace"), row("ppsm"), learned(leader=None))
     assert "could then be cleared in 0 of 1 draws." in text
     assert "instead of" not in text
-    assert "learn from" not in text_of(record("laplace"), record("ppsm"))
+    assert "learn from" not in text_of(row("laplace"), row("ppsm"))

@@ -1,58 +1,84 @@
-"""What the figures of a comparison show, in plain words, and no more than that.
+"""What the rows of a comparison show, in plain words, and no more than that.
 
 Errors are compared on the draws in which Laplace could be cleared, so that both have the same noise. An error
 is called one only above the largest MIP gap of the runs it comes from, with a margin as error and gap are
 relative to slightly different costs; below it the sentence says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from ppsm.mechanism.instance import Record
+from ppsm.experiments.row import Row
+from ppsm.experiments.summaries import Summary, summarise
+from ppsm.experiments.variants import LEARNED
 
 _MARGIN = 1.05
-LEARNED = "ppsm+learned"
 _LAPLACE, _BANDED = "laplace", (("ppsm-p", "PPSM_p"), ("ppsm", "PPSM"))
 
 
-def conclude(records: Sequence[Record], planned: int) -> list[str]:
-    """Sentences computed from the records; ``planned`` is how many there will be when the run is complete."""
-    if not records:
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All mechanisms over several draws, measured against the true demand.
+
+    Every number here is derived from that demand. With public test data it may be shared; otherwise it is the
+    owner's, and travels in :class:`~ppsm.privacy.OwnerOnly`.
+    """
+
+    rows: tuple[Row, ...]
+    planned: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether all runs are done."""
+        return len(self.rows) == self.planned
+
+    @cached_property
+    def summaries(self) -> list[Summary]:
+        """The table: one line for each alpha and mechanism."""
+        return summarise(self.rows)
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """The conclusion."""
+        return conclude(self.rows, self.planned)
+
+
+def conclude(rows: Sequence[Row], planned: int) -> list[str]:
+    """Sentences computed from the rows; ``planned`` is how many there will be when the run is complete."""
+    if not rows:
         return ["No run is complete yet, so there is nothing to conclude."]
-    alphas = sorted({record["alpha"] for record in records})
-    sentences = [_feasibility(records, alphas)]
-    sentences += [text for alpha in alphas if (text := _paired_errors(records, alpha))]
-    sentences += [_worst_error(records), _distances(records, alphas[-1]), _learned(records)]
-    sentences += [_caution(records, planned)]
+    alphas = sorted({row.alpha for row in rows})
+    sentences = [_feasibility(rows, alphas)]
+    sentences += [text for alpha in alphas if (text := _paired_errors(rows, alpha))]
+    sentences += [_worst_error(rows), _distances(rows, alphas[-1]), _learned(rows)]
+    sentences += [_caution(rows, planned)]
     return [text for text in sentences if text]
 
 
-def _of(records: Sequence[Record], mechanism: str, alpha: float | None = None) -> list[Record]:
-    return [
-        record
-        for record in records
-        if record["mechanism"] == mechanism and (alpha is None or record["alpha"] == alpha)
-    ]
+def _of(rows: Sequence[Row], mechanism: str, alpha: float | None = None) -> list[Row]:
+    return [row for row in rows if row.mechanism == mechanism and (alpha is None or row.alpha == alpha)]
 
 
-def _share(records: Sequence[Record]) -> str:
-    return f"{sum(record['feasible'] for record in records)} of {len(records)}"
+def _share(rows: Sequence[Row]) -> str:
+    return f"{sum(row.feasible for row in rows)} of {len(rows)}"
 
 
-def _feasibility(records: Sequence[Record], alphas: Sequence[float]) -> str:
+def _feasibility(rows: Sequence[Row], alphas: Sequence[float]) -> str:
     plain = ", ".join(
         f"{_share(group)} draws at alpha {alpha:g} MWh"
         for alpha in alphas
-        if (group := _of(records, _LAPLACE, alpha))
+        if (group := _of(rows, _LAPLACE, alpha))
     )
     repaired = " and ".join(
-        f"{title} in {_share(group)}" for name, title in _BANDED if (group := _of(records, name))
+        f"{title} in {_share(group)}" for name, title in _BANDED if (group := _of(rows, name))
     )
     text = f"With plain Laplace noise the markets could be cleared in {plain}."
     if repaired:
         text += f" With the repaired demand they could be cleared: {repaired}."
-    unproven = sum(record["status"] == "no_incumbent" for record in records)
+    unproven = sum(row.status == "no_incumbent" for row in rows)
     if unproven:
         text += (
             f" In {unproven} of the other runs no answer was found in the time limit and none was proven to "
@@ -61,20 +87,26 @@ def _feasibility(records: Sequence[Record], alphas: Sequence[float]) -> str:
     return text
 
 
-def _mean_error(records: Sequence[Record], name: str) -> float:
-    return float(np.mean([abs(record[f"error_{name}_percent"]) for record in records]))
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
 
 
-def _largest_gap(records: Sequence[Record]) -> float:
-    return max(
-        100.0 * float(record[f"{which}_gap"]) for record in records for which in ("original", "released")
-    )
+def _mean(values: Iterable[float | None]) -> float:
+    return float(np.mean(_known(values)))
 
 
-def _paired_errors(records: Sequence[Record], alpha: float) -> str:
+def _mean_error(rows: Sequence[Row], whose: str) -> float:
+    return _mean(row.absolute_error(whose) for row in rows)
+
+
+def _largest_gap(rows: Sequence[Row]) -> float:
+    return max(100.0 * gap for row in rows for gap in row.gaps)
+
+
+def _paired_errors(rows: Sequence[Row], alpha: float) -> str:
     """Leader's and gas market's errors at one alpha, over the draws in which both could be cleared."""
-    repaired = {r["repetition"]: r for r in _of(records, "ppsm", alpha) if r["feasible"]}
-    plain = {r["repetition"]: r for r in _of(records, _LAPLACE, alpha) if r["feasible"]}
+    repaired = {r.repetition: r for r in _of(rows, "ppsm", alpha) if r.feasible}
+    plain = {r.repetition: r for r in _of(rows, _LAPLACE, alpha) if r.feasible}
     draws = sorted(repaired.keys() & plain.keys())
     if not draws:
         return ""
@@ -89,7 +121,7 @@ def _paired_errors(records: Sequence[Record], alpha: float) -> str:
     )
 
 
-def _leader_clause(laplace: Sequence[Record], ppsm: Sequence[Record]) -> str:
+def _leader_clause(laplace: Sequence[Row], ppsm: Sequence[Row]) -> str:
     """Compare the leader's errors as far as the gaps allow."""
     plain, repaired = _mean_error(laplace, "leader"), _mean_error(ppsm, "leader")
     if plain == 0 and repaired == 0:
@@ -107,16 +139,16 @@ def _leader_clause(laplace: Sequence[Record], ppsm: Sequence[Record]) -> str:
     return f"{said}, {times:.1f} times as much with {larger}"
 
 
-def _off_by(error: float, records: Sequence[Record]) -> str:
+def _off_by(error: float, rows: Sequence[Row]) -> str:
     words = "exactly the original one" if error == 0 else f"off by {_percent(error)}"
-    return f"{words} (largest MIP gap {_percent(_largest_gap(records))})"
+    return f"{words} (largest MIP gap {_percent(_largest_gap(rows))})"
 
 
-def _worst_error(records: Sequence[Record]) -> str:
-    cleared = [record for record in _of(records, "ppsm") if record["feasible"]]
+def _worst_error(rows: Sequence[Row]) -> str:
+    cleared = [row for row in _of(rows, "ppsm") if row.feasible]
     if not cleared:
         return ""
-    worst = max(abs(record["error_leader_percent"]) for record in cleared)
+    worst = max(_known(row.absolute_error("leader") for row in cleared))
     gap = _largest_gap(cleared)
     if worst == 0:
         return (
@@ -124,7 +156,7 @@ def _worst_error(records: Sequence[Record]) -> str:
             "runs are paired (same solver, same memory), and its commitment stayed valid. The largest MIP "
             f"gap is {_percent(gap)}; a commitment that is better by less than that is not excluded."
         )
-    same = sum(record["error_leader_percent"] == 0 for record in cleared)
+    same = sum(row.error_leader_percent == 0 for row in cleared)
     text = (
         f"Over all {len(cleared)} cleared runs of PPSM the operator's cost was off by at most "
         f"{_percent(worst)}, and was exactly the original one in {same} of them"
@@ -137,13 +169,11 @@ def _worst_error(records: Sequence[Record]) -> str:
     return f"{text} (largest MIP gap {_percent(gap)})."
 
 
-def _distances(records: Sequence[Record], alpha: float) -> str:
-    group = _of(records, "ppsm", alpha)
+def _distances(rows: Sequence[Row], alpha: float) -> str:
+    group = _of(rows, "ppsm", alpha)
     if not group:
         return ""
-    noisy, released = (
-        float(np.mean([record[name] for record in group])) for name in ("l1_noisy", "l1_released")
-    )
+    noisy, released = _mean(row.l1_noisy for row in group), _mean(row.l1_released for row in group)
     word = "nearer to" if released < noisy else "farther from"
     return (
         f"At alpha {alpha:g} MWh PPSM's release is {word} the true demand than the noisy one: "
@@ -151,28 +181,29 @@ def _distances(records: Sequence[Record], alpha: float) -> str:
     )
 
 
-def _learned(records: Sequence[Record]) -> str:
+def _learned(rows: Sequence[Row]) -> str:
     """What is lost where predictions are learned from the past, on the draws that PPSM was run on too."""
-    learned = {record["repetition"]: record for record in _of(records, LEARNED)}
+    learned = {row.repetition: row for row in _of(rows, LEARNED)}
     if not learned:
         return ""
     mine = list(learned.values())
     first = mine[0]
-    alpha = first["alpha"]
+    alpha = first.alpha
+    value, prices = _known((first.cross_validated_value_percent, first.cross_validated_prices_percent))
     text = (
         f"If the market published nothing today, PPSM would have to learn from the past (here "
-        f"{first['history_days']:.0f} invented days); on days left out such predictions are off by "
-        f"{_percent(first['cross_validated_value_percent'])} (the gas market's cost) and "
-        f"{_percent(first['cross_validated_prices_percent'])} (prices). At alpha {alpha:g} MWh the markets "
+        f"{first.history_days:.0f} invented days); on days left out such predictions are off by "
+        f"{_percent(value)} (the gas market's cost) and "
+        f"{_percent(prices)} (prices). At alpha {alpha:g} MWh the markets "
         f"could then be cleared in {_share(mine)} draws{_widened(mine)}."
     )
-    public = {record["repetition"]: record for record in _of(records, "ppsm", alpha) if record["feasible"]}
-    draws = sorted(draw for draw in public.keys() & learned.keys() if learned[draw]["feasible"])
+    public = {row.repetition: row for row in _of(rows, "ppsm", alpha) if row.feasible}
+    draws = sorted(draw for draw in public.keys() & learned.keys() if learned[draw].feasible)
     if not draws:
         return text
     both = [learned[draw] for draw in draws], [public[draw] for draw in draws]
     gas, leader = ([_percent(_mean_error(group, name)) for group in both] for name in ("gas", "leader"))
-    distance = [float(np.mean([record["l1_released"] for record in group])) for group in both]
+    distance = [_mean(row.l1_released for row in group) for group in both]
     return (
         f"{text} Against PPSM with published figures on the same draws the gas market's cost was off by "
         f"{gas[0]} instead of {gas[1]}, the power operator's by {leader[0]} instead of {leader[1]} "
@@ -181,17 +212,17 @@ def _learned(records: Sequence[Record]) -> str:
     )
 
 
-def _widened(records: Sequence[Record]) -> str:
-    widest = max(record["widening"] for record in records)
+def _widened(rows: Sequence[Row]) -> str:
+    widest = max(_known(row.widening for row in rows))
     return f", with bands up to {widest:.3g} times as wide as asked for" if widest > 1.0 else ""
 
 
-def _caution(records: Sequence[Record], planned: int) -> str:
-    draws = len({record["repetition"] for record in records})
+def _caution(rows: Sequence[Row], planned: int) -> str:
+    draws = len({row.repetition for row in rows})
     count = "1 draw" if draws == 1 else f"{draws} draws"
     text = f"This is one stress cell with {count}: an illustration, no statistic."
-    if len(records) < planned:
-        text += f" It is incomplete: {len(records)} of {planned} runs are done."
+    if len(rows) < planned:
+        text += f" It is incomplete: {len(rows)} of {planned} runs are done."
     return text
 
 
