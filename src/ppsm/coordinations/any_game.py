@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, IntArray, SparseMatrix, frozen_vector
 from ppsm.bilevel.solve import solve_bilevel
+from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.problem import PublicBounds
 from ppsm.game.follower import Follower
@@ -43,11 +44,6 @@ from ppsm.theory import CostOfPrivacy, cost_of_privacy
 
 FOLLOWER = "follower"
 
-# Share of the follower's value by which a decision may be less consistent with the prices than the best one.
-_TOLERANCE = 0.02
-# A violated row of the leader weighs this many times the largest price.
-_PENALTY = 1e3
-_SECONDS = 60.0
 _ROUNDING = 1e-9
 
 
@@ -212,13 +208,15 @@ def decide_at_prices(
     Without prices the follower's answer need only be feasible.
     """
     problem = _Problem(program, parameter_map, demand, bounds, prices)
-    least = solve_mip_with_highs(problem.with_cost(problem.consistency), SolveLimits(seconds=_SECONDS))
+    least = solve_mip_with_highs(
+        problem.with_cost(problem.consistency), SolveLimits(seconds=TUNING.decision_seconds)
+    )
     if least.columns is None or least.objective is None:
         return None
-    slack = _TOLERANCE * max(1.0, abs(problem.follower_value(least.columns)))
+    slack = TUNING.inconsistency * max(1.0, abs(problem.follower_value(least.columns)))
     problem.allow_no_more_violation_than(least.columns)
     second = problem.with_cost(problem.leader_cost, most_inconsistent=least.objective + slack)
-    best = solve_mip_with_highs(second, SolveLimits(seconds=_SECONDS))
+    best = solve_mip_with_highs(second, SolveLimits(seconds=TUNING.decision_seconds))
     columns = least.columns if best.columns is None else best.columns
     variables = columns[: len(program.variable_names)]
     variables = np.where(program.is_integer, np.round(variables), variables) + 0.0
@@ -307,7 +305,7 @@ class _Problem:
             )
         begin = self.variables + self.answers + self.entries
         vector[begin : begin + 2 * self.entries] = largest
-        vector[begin + 2 * self.entries :] = _PENALTY * largest
+        vector[begin + 2 * self.entries :] = TUNING.violation_weight * largest
         return vector
 
     def allow_no_more_violation_than(self, columns: FloatArray) -> None:

@@ -119,6 +119,8 @@ def reading(what: str) -> Iterator[None]:
     """Turn whatever is wrong with the fields of a file into one sentence."""
     try:
         yield
+    except FileFormatError:
+        raise
     except KeyError as error:
         raise FileFormatError(f"The {what} has no field {error}: use one that ppsm wrote.") from None
     except (TypeError, ValueError, AttributeError) as error:

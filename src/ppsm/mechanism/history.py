@@ -13,15 +13,12 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, as_numbers
 from ppsm.errors import InputError
 from ppsm.mechanism.coordination import Coordination
+from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.publication import MarketResult
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive
-
-_LEAST_DAYS = 10
-# Days that cannot be served are drawn again, this many times as often as days are asked for.
-_MOST_DRAWS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +29,10 @@ class History:
     results: tuple[MarketResult, ...]
 
     def __post_init__(self) -> None:
-        if len(self.released) != len(self.results) or len(self.released) < _LEAST_DAYS:
+        if len(self.released) != len(self.results) or len(self.released) < TUNING.least_days:
             raise InputError(
                 f"the history has {len(self.released)} releases and {len(self.results)} published outcomes; "
-                f"expected as many of each, and at least {_LEAST_DAYS}."
+                f"expected as many of each, and at least {TUNING.least_days}."
             )
         entries = require_released(self.released[0], "history").entry_names
         names = self.results[0].price_names
@@ -102,7 +99,7 @@ def invent_days(
     lower, upper = coordination.public_bounds
     demands: list[Sensitive] = []
     results: list[MarketResult] = []
-    for _ in range(_MOST_DRAWS * days):
+    for _ in range(TUNING.most_draws * days):
         if len(demands) == days:
             break
         factor = 1.0 + generator.uniform(*stress)

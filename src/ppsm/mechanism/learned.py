@@ -24,11 +24,11 @@ from ppsm.files import write_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.history import History
 from ppsm.mechanism.predictors import CrossValidation
+from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released, require_released
 
 FORMAT = "ppsm-learned/1"
-_FOLDS = 5
 
 
 class Regressor(Protocol):
@@ -204,9 +204,9 @@ def _affine(regressor: Regressor, entries: int) -> tuple[FloatArray, FloatArray]
 
 def _cross_validated(regressor: Regressor, features: FloatArray, targets: FloatArray) -> CrossValidation:
     days = len(features)
-    fold_of = np.random.default_rng(0).permutation(days) % _FOLDS
+    fold_of = np.random.default_rng(0).permutation(days) % TUNING.folds
     said = np.empty_like(targets)
-    for fold in range(_FOLDS):
+    for fold in range(TUNING.folds):
         held = fold_of == fold
         model = copy.deepcopy(regressor)
         model.fit(features[~held], targets[~held])

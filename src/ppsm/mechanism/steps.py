@@ -22,14 +22,13 @@ from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.dossier import Step
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
+from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.released import Released, require_released
 from ppsm.status import Status
 
 T = TypeVar("T")
 
 LEADER, FOLLOWER = "leader", "follower"
-
-_LARGEST_FACTOR = 1e12
 
 
 class StepLog:
@@ -171,7 +170,7 @@ def _with_widening(found: FidelityResult, bands: Bands) -> FidelityResult:
 def _least_factor(holds: Callable[[float], bool]) -> float:
     """The least factor (to 1 %) from 1 on at which something holds that holds from some factor on."""
     high = 1.0
-    while not holds(high) and high < _LARGEST_FACTOR:
+    while not holds(high) and high < TUNING.most_widening:
         high *= 2.0
     low = high / 2.0
     while high > 1.0 and high / low > 1.01:
