@@ -74,7 +74,8 @@ def tradeoff(
         batches=tuple((each,) for each in instances),
     )
     store = RowStore(directory)
-    store.insist_on(grid.settings)  # foreign rows are refused before any work
+    store.rows()  # foreign files are refused before any work
+    store.insist_on(grid.settings)
     interrupted = False
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("building the markets", total=len(instances))

@@ -39,15 +39,14 @@ class Job:
     """What is to be compared, and where the files go.
 
     ``public`` says that the demand is public test data. ``seconds`` limits each clearing with a release.
-    Draws are numbered from ``first``.
+    ``draws`` are their numbers: each has noise of its own.
     """
 
     setting: Setting
     secret: Sensitive
     public: bool
     alphas: tuple[float, ...]
-    draw_count: int
-    first: int
+    draws: range
     seconds: float
     directory: Path
     owner: Path
@@ -66,11 +65,6 @@ class Job:
     def cell(self) -> Cell:
         """That of the rows: a secret demand has no gas stress."""
         return self.setting.power_stress, self.setting.gas_stress if self.public else None
-
-    @property
-    def draws(self) -> range:
-        """The numbers of the draws."""
-        return range(self.first, self.first + self.draw_count)
 
     @property
     def instances(self) -> list[Instance]:
@@ -95,7 +89,7 @@ class Job:
     def grid(self, name: str) -> Grid:
         """The runs one by one, so that as many as possible are kept when they are stopped."""
         return Grid(
-            label=f"compare with {self.draw_count} draws from number {self.first}",
+            label=f"compare with {len(self.draws)} draws from number {self.draws[0]}",
             case=self.setting.case,
             name=name,
             limits=self.limits,
@@ -149,7 +143,7 @@ def public_example(job: Job, comparison: Comparison) -> ExampleRelease:
         for row in comparison.rows
         if row.alpha == alpha and row.mechanism == "laplace" and row.feasible
     ]
-    draw = draws[0] if draws else job.first
+    draw = draws[0] if draws else job.draws[0]
     shown = {
         each.mechanism: each for each in job.instances if each.alpha == alpha and each.repetition == draw
     }
@@ -210,6 +204,7 @@ def kept_release(job: Job) -> Dossier | None:
         _refuse_another_demand(job)
     if kept is not None:
         _refuse_other_parameters(job, kept)
+    job.store.rows()
     job.store.insist_on(job.grid(job.setting.case.name).settings)
     return kept
 

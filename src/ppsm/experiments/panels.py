@@ -88,7 +88,7 @@ def stress_heatmaps(rows: Sequence[Row], whose: str = "leader") -> Figure:
         axes.set_title(f"{key[0]}, alpha = {key[1] / 100:g} x 10$^2$ MWh", fontsize=9)
         if key in groups:
             image = _heatmap(axes, errors[key], norm)
-            _blank_what_did_not_run(axes, groups[key], powers, gases)
+            _blank_missing_cells(axes, groups[key], powers, gases)
     _label_stress(panels, powers, gases)
     figure.supylabel("rise of power demand, %", fontsize=8)
     if image is not None:
@@ -142,7 +142,7 @@ def _heatmap(
     return image
 
 
-def _blank_what_did_not_run(
+def _blank_missing_cells(
     axes: Axes, rows: Sequence[Row], powers: Sequence[float], gases: Sequence[float | None]
 ) -> None:
     """Grey says that runs could not be cleared; a cell without runs says nothing and stays white."""

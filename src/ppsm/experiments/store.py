@@ -50,7 +50,6 @@ class RowStore:
 
     def insist_on(self, settings: dict[str, Any]) -> None:
         """Note what all rows have in common; refuse a directory whose rows were made otherwise."""
-        self.rows()  # what is none of ours is refused too
         file = self.directory / SETTINGS
         if not file.exists():
             write_atomically(file, json.dumps(settings, indent=2, sort_keys=True), mode=self.mode)
@@ -168,7 +167,9 @@ def _parquet(rows: Sequence[Row]) -> bytes:
 def _rows_of(file: Path) -> list[Row]:
     content = file.read_bytes()  # a file that may not be read is not damaged
     try:
-        return [Row.from_dict(each) for each in pq.read_table(pa.BufferReader(content)).to_pylist()]
+        # In one thread: Arrow's others abort a process that ends soon after.
+        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+        return [Row.from_dict(each) for each in table.to_pylist()]
     except (OSError, pa.ArrowException, TypeError):
         raise FileFormatError(
             f"{file} holds no rows of an experiment; remove it or give another directory."
