@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ppsm.cases import Case, read_demand
 from ppsm.errors import InputError
+from ppsm.files import sync_directory
 from ppsm.privacy import Sensitive
 
 
@@ -27,6 +28,7 @@ def owner_directory(directory: Path) -> Path:
     try:
         path.mkdir(mode=0o700, exist_ok=True)
         path.chmod(0o700)
+        sync_directory(directory)  # what is kept in there must outlive a power cut
     except OSError as error:
         raise InputError(
             f"cannot keep '{path}' for the owner alone ({error.strerror or error}): choose another directory "

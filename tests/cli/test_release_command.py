@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.commands import ppsm
 from typer.testing import CliRunner
 
 from ppsm import Ledger, Released, load_case
@@ -15,7 +16,6 @@ from ppsm.cli.units import fraction, numbers
 from ppsm.coordinations import GaucCoordination
 from ppsm.errors import InputError, LedgerError
 from ppsm.mechanism import Dossier
-from tests.commands import ppsm
 
 RELEASE = ["release", "--case", "two_node", "--power-stress", "0", "--alpha", "300"]
 
