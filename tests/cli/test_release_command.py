@@ -73,7 +73,18 @@ def test_an_interrupted_release_goes_on_from_its_noise(
 ) -> None:
     demand, out = tmp_path / "demand.csv", tmp_path / "out"
     demand.write_text("node,demand_mwh\nhomes,800\n")
-    command = [*RELEASE, "--demand", str(demand), "--predictor", "model", "--out", str(out), "--json"]
+    command = [
+        *RELEASE,
+        "--demand",
+        str(demand),
+        "--predictor",
+        "model",
+        "--out",
+        str(out),
+        "--json",
+        "--time-limit",
+        "10",
+    ]
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -108,7 +119,9 @@ def test_an_interrupted_release_goes_on_from_its_noise(
 def test_the_shortest_release_publishes_no_figure_of_the_true_demand(tmp_path: Path) -> None:
     """The exact cost of the true market can be inverted: an entry follows from it and all the others."""
     (tmp_path / "demand.csv").write_text("node,demand_mwh\nhomes,812.3456789\n")
-    done = ppsm(*RELEASE, "--demand", "demand.csv", "--out", "out", "--json", cwd=tmp_path)
+    done = ppsm(
+        *RELEASE, "--demand", "demand.csv", "--out", "out", "--json", "--time-limit", "10", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     ledger = Ledger(tmp_path / "out" / "ledger.db")
     assert [entry.kind for entry in ledger.entries()] == ["genesis", "grant", "spend"]
