@@ -11,8 +11,9 @@ from pathlib import Path
 
 from ppsm import Ledger, Sensitive, audit_mechanism
 from ppsm.arrays import FloatArray
+from ppsm.coordinations import GameCoordination
 from ppsm.examples import freight_game
-from ppsm.mechanism import PPSM, GameCoordination, Laplace, PPSM_p, PublicOutcome
+from ppsm.mechanism import PPSM, Laplace, PPSM_p, PublicOutcome
 from ppsm.privacy import publish_outcome
 
 DATASET, UNIT = "freight/audit", "containers"
@@ -31,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         ledger = Ledger.create(Path(directory) / "ledger.db")
         ledger.grant(DATASET, epsilon=1e7, alpha=arguments.alpha, unit=UNIT)
-        data = Sensitive(orders, dataset=DATASET, unit=UNIT, labels=coordination.entry_names)
+        data = Sensitive(orders, dataset=DATASET, unit=UNIT, entry_names=coordination.entry_names)
         publication = publish_outcome(data, coordination, ledger=ledger, purpose="audit")
         predictor = PublicOutcome(publication, seed=1)
         for mechanism in (
@@ -41,7 +42,7 @@ def main() -> None:
         ):
 
             def run(values: FloatArray, mechanism: Laplace = mechanism) -> FloatArray:
-                secret = Sensitive(values, dataset=DATASET, unit=UNIT, labels=coordination.entry_names)
+                secret = Sensitive(values, dataset=DATASET, unit=UNIT, entry_names=coordination.entry_names)
                 release = mechanism.release(secret, coordination, predictor, ledger=ledger, purpose="audit")
                 return release.released.values
 

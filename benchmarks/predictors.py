@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from ppsm.cases import load_case
+from ppsm.coordinations.unit_commitment import case_days
 from ppsm.experiments.instance import Workspace, run_instance
 from ppsm.experiments.row import Instance
 from ppsm.experiments.summaries import Summary
 from ppsm.experiments.tuning import Limits
 from ppsm.mechanism import InventedDays, Learned, ModelBased, Predictor
-from ppsm.mechanism.gauc import case_days
 
 LIMITS = Limits(clear_seconds=60.0, original_seconds=60.0, fidelity_seconds=10.0)
 
@@ -26,7 +26,7 @@ def trained(days: InventedDays, alpha: float) -> Learned:
     errors = learned.cross_validation
     print(
         f"alpha {alpha:g} MWh, {len(days.demands)} days: cross-validated error of the value "
-        f"{errors['value_error_percent']:.2f} %, of prices {errors['price_error_percent']:.2f} %",
+        f"{errors.value_error_percent:.2f} %, of prices {errors.price_error_percent:.2f} %",
         flush=True,
     )
     return learned

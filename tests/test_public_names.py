@@ -14,6 +14,7 @@ import ppsm
 PAGE = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
 TOPICS = (
     "ppsm.cases",
+    "ppsm.coordinations",
     "ppsm.examples",
     "ppsm.experiments",
     "ppsm.fidelity",

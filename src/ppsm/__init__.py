@@ -30,45 +30,44 @@ The other public names are those of the packages of one topic, which are importe
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ppsm.bilevel.files.exchange import read_bilevel
-from ppsm.bilevel.solution import BilevelSolution, Method
-from ppsm.bilevel.solve import solve_bilevel
-from ppsm.bilevel.verify import Finding, Verification, verify
-from ppsm.cases.schema import Case, load_case
-from ppsm.errors import (
-    AuditFailedError,
-    BudgetExceededError,
-    FileFormatError,
-    InputError,
-    LedgerError,
-    ModelError,
-    NoValidBoundError,
-    PpsmError,
-    PrivacyError,
-    SecretExposureError,
-    SolverError,
-)
-from ppsm.privacy import (
-    AuditReport,
-    Balance,
-    LaplaceMechanism,
-    Ledger,
-    Receipt,
-    Released,
-    ReleaseRecord,
-    Sensitive,
-    audit_laplace,
-    audit_mechanism,
-    require_released,
-)
-from ppsm.program import BilevelProgram, LinearProgram
-from ppsm.solvers.conflict import Conflict
-from ppsm.status import Status
-from ppsm.theory import CostOfPrivacy, DistanceBound, cost_of_privacy
-
 if TYPE_CHECKING:
+    from ppsm.bilevel.files.exchange import read_bilevel
+    from ppsm.bilevel.solution import BilevelSolution, Method
+    from ppsm.bilevel.solve import solve_bilevel
+    from ppsm.bilevel.verify import Finding, Verification, verify
+    from ppsm.cases.schema import Case, load_case
+    from ppsm.errors import (
+        AuditFailedError,
+        BudgetExceededError,
+        FileFormatError,
+        InputError,
+        LedgerError,
+        ModelError,
+        NoValidBoundError,
+        PpsmError,
+        PrivacyError,
+        SecretExposureError,
+        SolverError,
+    )
     from ppsm.games.follower import Follower, FollowerOutcome
     from ppsm.games.stackelberg import GameSolution, StackelbergGame
+    from ppsm.privacy import (
+        AuditReport,
+        Balance,
+        LaplaceMechanism,
+        Ledger,
+        Receipt,
+        Released,
+        ReleaseRecord,
+        Sensitive,
+        audit_laplace,
+        audit_mechanism,
+        require_released,
+    )
+    from ppsm.program import BilevelProgram, LinearProgram
+    from ppsm.solvers.conflict import Conflict
+    from ppsm.status import Status
+    from ppsm.theory import CostOfPrivacy, DistanceBound, cost_of_privacy
 
 __version__ = "0.1.0"
 
@@ -118,18 +117,76 @@ __all__ = [
     "verify",
 ]
 
-# These need linopy, whose import takes as long as all the rest; files and arrays do without it.
-_ON_DEMAND = {
-    "Follower": "ppsm.games.follower",
-    "FollowerOutcome": "ppsm.games.follower",
-    "GameSolution": "ppsm.games.stackelberg",
-    "StackelbergGame": "ppsm.games.stackelberg",
+# A name is loaded when it is first asked for: solvers and modelling libraries take a second, and who reads a
+# case or a ledger needs none of them.
+_NAMES = {
+    "ppsm.bilevel.files.exchange": ("read_bilevel",),
+    "ppsm.bilevel.solution": (
+        "BilevelSolution",
+        "Method",
+    ),
+    "ppsm.bilevel.solve": ("solve_bilevel",),
+    "ppsm.cases.schema": (
+        "Case",
+        "load_case",
+    ),
+    "ppsm.errors": (
+        "AuditFailedError",
+        "BudgetExceededError",
+        "FileFormatError",
+        "InputError",
+        "LedgerError",
+        "ModelError",
+        "NoValidBoundError",
+        "PpsmError",
+        "PrivacyError",
+        "SecretExposureError",
+        "SolverError",
+    ),
+    "ppsm.games.follower": (
+        "Follower",
+        "FollowerOutcome",
+    ),
+    "ppsm.bilevel.verify": (
+        "Finding",
+        "Verification",
+        "verify",
+    ),
+    "ppsm.privacy": (
+        "AuditReport",
+        "Balance",
+        "LaplaceMechanism",
+        "Ledger",
+        "Receipt",
+        "Released",
+        "ReleaseRecord",
+        "Sensitive",
+        "audit_laplace",
+        "audit_mechanism",
+        "require_released",
+    ),
+    "ppsm.program": (
+        "BilevelProgram",
+        "LinearProgram",
+    ),
+    "ppsm.solvers.conflict": ("Conflict",),
+    "ppsm.games.stackelberg": (
+        "GameSolution",
+        "StackelbergGame",
+    ),
+    "ppsm.status": ("Status",),
+    "ppsm.theory": (
+        "CostOfPrivacy",
+        "DistanceBound",
+        "cost_of_privacy",
+    ),
 }
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_DEMAND:
-        return getattr(import_module(_ON_DEMAND[name]), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'ppsm' has no attribute '{name}'")
 
 

@@ -1,25 +1,50 @@
-"""Writing files that matter: each appears complete or not at all, also after a power cut."""
+"""One way to write a file that matters: complete and on the disk, or not at all."""
 
 import os
+import threading
 from pathlib import Path
 
 
 def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
-    """Write a text in place of what the file held; nobody sees a part of it."""
+    """Replace a file by a text such that neither a failure nor a power cut leaves half of it.
+
+    The text goes to a file beside the target, which is on the disk before it takes the target's name, and the
+    name is on the disk before this returns: what must outlive a power cut may be forgotten elsewhere then.
+    Where writing fails the old file stays as it was.
+
+    Parameters
+    ----------
+    path
+        The file.
+    text
+        All of its content, written as UTF-8.
+    mode
+        Who may read it, at every moment (the umask takes its share, as everywhere).
+    """
     write_bytes_atomically(path, text.encode("utf-8"), mode=mode)
 
 
 def write_bytes_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """The same for bytes; ``mode`` is that of the file from its first moment on, less the process's umask."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
+    """The same for bytes."""
+    # No two writers at work have the same number; what a dead one left behind goes.
+    part = path.with_name(f".{path.name}.{threading.get_native_id()}.part")
+    part.unlink(missing_ok=True)
     try:
-        os.fsync(directory)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make sure that the names in a directory survive a power cut as the files' contents do."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
     finally:
-        os.close(directory)
+        os.close(handle)

@@ -19,7 +19,7 @@ from ppsm.experiments import RowStore
 from ppsm.experiments.conclusion import Comparison
 from ppsm.experiments.pages import ExampleRelease, Setting, shareable_page
 from ppsm.mechanism import Dossier
-from ppsm.mechanism.pending import PendingRelease
+from ppsm.owner.private_release import KEPT, KeptNoise, mark_of
 from tests.commands import interrupted, ppsm
 
 CELL = ["compare", "--case", "two_node", "--power-stress", "0"]
@@ -129,7 +129,7 @@ def test_a_public_comparison_is_shared_as_a_whole(shared: Path) -> None:
     assert "With plain Laplace noise the markets could be cleared in" in " ".join(printed.split())
     dossier = Dossier.from_json((out / "dossier.json").read_text())
     assert dossier.evaluation is not None
-    assert dossier.mechanism["alpha"] == 1000.0
+    assert dossier.mechanism.alpha == 1000.0
 
 
 def test_the_owners_report_is_for_one_reader(shared: Path, private: Path) -> None:
@@ -212,8 +212,9 @@ def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> No
     # stopped after the charge, before the release was written
     kept = Dossier.from_json(before.decode())
     (private / "out" / "dossier.json").unlink()
-    demand = Sensitive([SECRET], dataset="gas-demand/two_node", unit="MWh", labels=("homes",))
-    PendingRelease(private / "out" / "owner", demand, "two_node 0.0").keep(kept.noisy, kept.publication)
+    demand = Sensitive([SECRET], dataset="gas-demand/two_node", unit="MWh", entry_names=("homes",))
+    noise = KeptNoise(kept.noisy, kept.publication)
+    noise.write(private / "out" / "owner" / KEPT, mark_of(demand, "two_node 0.0"))
     resumed = ppsm(*given, "--alphas", "300", cwd=private)
     assert resumed.returncode == 0, resumed.stderr
     after = Dossier.from_json((private / "out" / "dossier.json").read_text())

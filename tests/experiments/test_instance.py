@@ -86,11 +86,11 @@ def test_bands_share_the_noise_and_alphas_share_the_prices(workspace: Workspace)
     wide = simulate_instance(workspace, replace(BASE, eta_p=0.01, eta_d=0.01))
     far = simulate_instance(workspace, replace(BASE, alpha=30.0))
     assert wide.noisy.values.tolist() == first.noisy.values.tolist()
-    prices = [each.dossier.steps[1]["output"]["prices"] for each in (first, far)]
+    prices = [each.dossier.steps[1].output["prices"] for each in (first, far)]
     assert prices[0] == prices[1]
     other = simulate_instance(workspace, replace(BASE, repetition=1))
     assert other.noisy.values.tolist() != first.noisy.values.tolist()
-    assert other.dossier.steps[1]["output"]["prices"] != prices[0]
+    assert other.dossier.steps[1].output["prices"] != prices[0]
 
 
 def test_a_run_can_be_repeated(workspace: Workspace) -> None:

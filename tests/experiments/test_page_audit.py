@@ -11,9 +11,10 @@ import pytest
 
 from ppsm import AuditReport, Ledger, Sensitive, audit_mechanism, load_case
 from ppsm.arrays import FloatArray
+from ppsm.coordinations import GaucCoordination
 from ppsm.experiments import pages
 from ppsm.experiments.pages import ExampleRelease, Setting, shareable_page
-from ppsm.mechanism import PPSM, GaucCoordination, PublicOutcome
+from ppsm.mechanism import PPSM, PublicOutcome
 from ppsm.privacy import publish_outcome
 
 ALPHA, SAMPLES = 100.0, 200
@@ -38,7 +39,7 @@ def page_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[FloatA
     ledger.grant("demand", epsilon=1e6, alpha=ALPHA, unit="MWh")
 
     def sensitive(values: FloatArray) -> Sensitive:
-        return Sensitive(values, dataset="demand", unit="MWh", labels=game.entry_names)
+        return Sensitive(values, dataset="demand", unit="MWh", entry_names=game.entry_names)
 
     truth = sensitive(np.array(TRUTH))
     publication = publish_outcome(truth, game, ledger=ledger, purpose="audit")

@@ -208,12 +208,12 @@ def test_time_limit_keeps_the_best_answer() -> None:
 
 
 def test_a_secret_is_refused_and_a_release_is_read() -> None:
-    secret = Sensitive([13.0], dataset="demand", unit="MWh", labels=["town"])
+    secret = Sensitive([13.0], dataset="demand", unit="MWh", entry_names=["town"])
     with pytest.raises(SecretExposureError, match="release it first"):
         restore(one_node(), secret)  # type: ignore[arg-type]
     released = LaplaceMechanism(alpha=0.1).simulate(secret, seed=3)
     assert restore(one_node(), released).parameter == pytest.approx(released.values)
-    elsewhere = Sensitive([13.0], dataset="demand", unit="MWh", labels=["city"])
+    elsewhere = Sensitive([13.0], dataset="demand", unit="MWh", entry_names=["city"])
     with pytest.raises(InputError, match="same names"):
         restore(one_node(), LaplaceMechanism(alpha=0.1).simulate(elsewhere, seed=3))
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from ppsm import Follower, Ledger, Sensitive, StackelbergGame
-from ppsm.mechanism import GameCoordination, PublicOutcome
+from ppsm.coordinations import GameCoordination
+from ppsm.mechanism import PublicOutcome
 from ppsm.privacy import simulated_publication
 
 TRUTH = (50.123457, 61.987654)
@@ -47,7 +48,7 @@ def towns() -> GameCoordination:
 
 @pytest.fixture
 def secret() -> Sensitive:
-    return Sensitive(TRUTH, dataset=DATASET, unit="MWh", labels=("west", "east"))
+    return Sensitive(TRUTH, dataset=DATASET, unit="MWh", entry_names=("west", "east"))
 
 
 @pytest.fixture
@@ -59,4 +60,4 @@ def ledger(tmp_path: Path) -> Ledger:
 
 @pytest.fixture
 def public(towns: GameCoordination) -> PublicOutcome:
-    return PublicOutcome(simulated_publication(towns.figures(np.array(TRUTH)), dataset=DATASET), seed=1)
+    return PublicOutcome(simulated_publication(towns.market_result(np.array(TRUTH)), dataset=DATASET), seed=1)

@@ -11,7 +11,8 @@ import pytest
 
 from ppsm import AuditReport, Ledger, Released, Sensitive, audit_mechanism
 from ppsm.arrays import FloatArray
-from ppsm.mechanism import PPSM, Coordination, Decision, GameCoordination, PublicOutcome
+from ppsm.coordinations import GameCoordination
+from ppsm.mechanism import PPSM, Coordination, Decision, PublicOutcome
 from ppsm.privacy import Publication, publish_outcome
 
 from .conftest import DATASET, TRUTH
@@ -52,7 +53,7 @@ def rich_ledger(tmp_path: Path) -> Ledger:
 
 @pytest.fixture
 def honest(towns: GameCoordination, rich_ledger: Ledger) -> PublicOutcome:
-    data = Sensitive(TRUTH, dataset=DATASET, unit="MWh", labels=towns.entry_names)
+    data = Sensitive(TRUTH, dataset=DATASET, unit="MWh", entry_names=towns.entry_names)
     publication = publish_outcome(data, towns, ledger=rich_ledger, purpose="audit")
     return PublicOutcome(publication, seed=1)
 
@@ -67,7 +68,7 @@ def test_the_whole_pipeline_passes(
     """Real releases: ledger, secure noise, all five steps."""
 
     def run(values: FloatArray) -> FloatArray:
-        data = Sensitive(values, dataset=DATASET, unit="MWh", labels=towns.entry_names)
+        data = Sensitive(values, dataset=DATASET, unit="MWh", entry_names=towns.entry_names)
         release = PPSM(alpha=ALPHA).release(data, towns, honest, ledger=rich_ledger, purpose="audit")
         return release.released.values
 
@@ -83,7 +84,7 @@ def test_a_step_that_peeks_at_the_data_is_caught(
 
     def run(values: FloatArray) -> FloatArray:
         leak.true_value = float(np.sum(values))
-        data = Sensitive(values, dataset=DATASET, unit="MWh", labels=towns.entry_names)
+        data = Sensitive(values, dataset=DATASET, unit="MWh", entry_names=towns.entry_names)
         release = PPSM(alpha=ALPHA).release(data, towns, leak, ledger=rich_ledger, purpose="audit")
         return release.released.values
 

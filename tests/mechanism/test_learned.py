@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 
 from ppsm import InputError, SecretExposureError, Sensitive
+from ppsm.coordinations import GameCoordination
 from ppsm.errors import FileFormatError
-from ppsm.mechanism import (
-    PPSM,
-    GameCoordination,
-    History,
-    InventedDays,
-    Learned,
-    invent_days,
-)
+from ppsm.mechanism import PPSM, History, InventedDays, Learned, invent_days
 from ppsm.privacy import LaplaceMechanism
 
 
@@ -56,17 +50,15 @@ def test_the_same_days_serve_every_alpha(towns: GameCoordination, history: Histo
 def test_errors_are_those_of_days_left_out(learned: Learned) -> None:
     errors = learned.cross_validation
     # the value is the sum of two demands, seen through noise of 0.5: about 1 % of 110
-    assert 0.1 < errors["value_error_percent"] < 3.0
-    assert errors["days"] == 40
+    assert 0.1 < errors.value_error_percent < 3.0
+    assert errors.days == 40
 
 
 def test_a_regressor_that_knows_nothing_has_large_errors(history: History, learned: Learned) -> None:
     from sklearn.dummy import DummyRegressor
 
     dummy = Learned.train(history, DummyRegressor())
-    assert (
-        dummy.cross_validation["value_error_percent"] > 1.5 * learned.cross_validation["value_error_percent"]
-    )
+    assert dummy.cross_validation.value_error_percent > 1.5 * learned.cross_validation.value_error_percent
 
 
 def test_ppsm_with_learned_models_can_be_cleared(
@@ -77,7 +69,7 @@ def test_ppsm_with_learned_models_can_be_cleared(
         assert towns.clear(release.released.values).feasible
         described = release.dossier.predictor
         assert described is not None
-        assert described["cross_validation"] == learned.cross_validation
+        assert described.cross_validation == learned.cross_validation
 
 
 def test_a_model_survives_its_file(
@@ -154,9 +146,9 @@ def test_bad_histories_and_regressors_are_one_sentence(
     with pytest.raises(InputError, match="expected an object with fit and predict"):
         Learned.train(history, 3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="at least 10"):
-        History(history.released[:3], history.figures[:3])
+        History(history.released[:3], history.results[:3])
     with pytest.raises(SecretExposureError, match="history are still secret"):
-        History((secret,) * 10, history.figures[:10])  # type: ignore[arg-type]
-    other = Sensitive([1.0, 2.0], dataset="x", unit="MWh", labels=("a", "b"))
+        History((secret,) * 10, history.results[:10])  # type: ignore[arg-type]
+    other = Sensitive([1.0, 2.0], dataset="x", unit="MWh", entry_names=("a", "b"))
     with pytest.raises(InputError, match="train one for this market"):
         learned.predict_prices(LaplaceMechanism(alpha=1.0).simulate(other, seed=1), towns)

@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppsm import InputError, Ledger, PrivacyError, Released, SecretExposureError, Sensitive, Status
+from ppsm import (
+    CostOfPrivacy,
+    InputError,
+    Ledger,
+    PrivacyError,
+    Released,
+    SecretExposureError,
+    Sensitive,
+    Status,
+)
+from ppsm.coordinations import GameCoordination
 from ppsm.errors import BudgetExceededError, FileFormatError
 from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits
 from ppsm.mechanism import (
@@ -20,7 +30,6 @@ from ppsm.mechanism import (
     Coordination,
     Decision,
     Dossier,
-    GameCoordination,
     Laplace,
     PPSM_p,
     PublicOutcome,
@@ -28,7 +37,7 @@ from ppsm.mechanism import (
     Release,
     steps,
 )
-from ppsm.mechanism.owner_side import owner_figures
+from ppsm.owner.distances import distances_for_owner
 from ppsm.privacy import LaplaceMechanism, publish_outcome
 
 from .conftest import DATASET, TRUTH
@@ -72,13 +81,13 @@ def test_the_ledger_comes_before_the_noise(
 def test_what_would_fail_later_fails_before_it_is_charged(
     secret: Sensitive, towns: GameCoordination, public: PublicOutcome, ledger: Ledger
 ) -> None:
-    other = Sensitive(TRUTH, dataset=DATASET, unit="kWh", labels=("west", "east"))
-    wrong = Sensitive(TRUTH, dataset=DATASET, unit="MWh", labels=("north", "south"))
+    other = Sensitive(TRUTH, dataset=DATASET, unit="kWh", entry_names=("west", "east"))
+    wrong = Sensitive(TRUTH, dataset=DATASET, unit="MWh", entry_names=("north", "south"))
     short = PublicPrior.of([1.0], 1.0, source="a guess")
     attempts: list[tuple[Laplace, Any, Any, str]] = [
         (PPSM(alpha=5.0), secret, None, "needs a predictor"),
         (PPSM(alpha=5.0), other, public, "in kWh"),
-        (PPSM(alpha=5.0), wrong, public, "label the data"),
+        (PPSM(alpha=5.0), wrong, public, "name the data"),
         (PPSM(alpha=5.0), secret, public, "no ledger has noted"),
         (PPSM(alpha=5.0, prior=short), secret, public, "the prior has 1 entries"),
     ]
@@ -104,14 +113,14 @@ def test_each_step_has_its_own_guard(
 ) -> None:
     release = PPSM(alpha=5.0).simulate(secret, towns, public, seed=1)
     hidden: Any = secret
-    prices, decision = public.publication.figures.prices, release.decision
+    prices, decision = public.publication.result.prices, release.decision
     assert decision is not None
     options: Any = {"norm": "l2", "prior": None, "limits": SearchLimits()}
     attempts: dict[str, Callable[[], object]] = {
-        "2a": lambda: steps.predict_prices(steps.Protocol(), hidden, towns, public),
-        "2b": lambda: steps.decide(steps.Protocol(), hidden, towns, prices),
-        "3a": lambda: steps.predict_outcome(steps.Protocol(), hidden, towns, public, decision),
-        "3b": lambda: steps.restore_fidelity(steps.Protocol(), hidden, towns, decision, Bands(), **options),
+        "2a": lambda: steps.predict_prices(steps.StepLog(), hidden, towns, public),
+        "2b": lambda: steps.decide(steps.StepLog(), hidden, towns, prices),
+        "3a": lambda: steps.predict_outcome(steps.StepLog(), hidden, towns, public, decision),
+        "3b": lambda: steps.restore_fidelity(steps.StepLog(), hidden, towns, decision, Bands(), **options),
     }
     for step, attempt in attempts.items():
         with pytest.raises(SecretExposureError, match=f"demand of step {step} are still secret"):
@@ -137,7 +146,7 @@ def test_mechanisms_share_the_noise_of_a_seed(
 def test_bands_hold_where_they_are_asked(
     secret: Sensitive, towns: GameCoordination, public: PublicOutcome
 ) -> None:
-    figures = public.publication.figures
+    figures = public.publication.result
     for seed in range(8):
         release = simulated(PPSM(alpha=5.0), secret, towns, public, seed)
         assert release.fidelity is not None
@@ -150,12 +159,12 @@ def test_bands_hold_where_they_are_asked(
 def test_every_step_is_in_the_dossier(
     secret: Sensitive, towns: GameCoordination, public: PublicOutcome
 ) -> None:
-    assert [each["step"] for each in simulated(ALL[0], secret, towns, public).dossier.steps] == ["1"]
+    assert [each.step for each in simulated(ALL[0], secret, towns, public).dossier.steps] == ["1"]
     steps = simulated(ALL[2], secret, towns, public).dossier.steps
-    assert [each["step"] for each in steps] == ["1", "2a", "2b", "3a", "3b"]
-    assert [each["party"] for each in steps] == ["follower", "leader", "leader", "follower", "follower"]
-    assert "secret demand" in steps[0]["inputs"]
-    assert not any("secret demand" in each["inputs"] for each in steps[1:])
+    assert [each.step for each in steps] == ["1", "2a", "2b", "3a", "3b"]
+    assert [each.party for each in steps] == ["follower", "leader", "leader", "follower", "follower"]
+    assert "secret demand" in steps[0].inputs
+    assert not any("secret demand" in each.inputs for each in steps[1:])
 
 
 def test_a_dossier_survives_its_journey(
@@ -215,7 +224,7 @@ def test_nothing_that_travels_shows_the_secret(
         repr(release),
         repr(release.dossier),
         caplog.text,
-        str(owner_figures(secret, release)),
+        str(distances_for_owner(secret, release)),
         pickle.dumps(dossier.to_json()).decode("latin1"),
     ]
     texts.append(Path(ledger.path).read_bytes().decode("latin1"))
@@ -228,16 +237,16 @@ def test_theory_speaks_of_every_release(
 ) -> None:
     theory = simulated(ALL[2], secret, towns, public).dossier.theory
     # 2 b sqrt(2 n) with b = 5 and n = 2
-    assert theory["distance"]["expected_l2"] == pytest.approx(20.0)
-    assert theory["distance"]["expected_squared_l2"] == pytest.approx(8 * 2 * 25.0)
-    cost = theory["cost_of_privacy"]
-    assert cost["available"]
-    assert cost["indicative"]
-    assert cost["first_order"] == pytest.approx(0.0)
-    noise_only = simulated(ALL[0], secret, towns, public).dossier.theory["distance"]
-    assert noise_only["expected_l1"] == pytest.approx(10.0)
+    assert theory.distance.expected_l2 == pytest.approx(20.0)
+    assert theory.distance.expected_squared_l2 == pytest.approx(8 * 2 * 25.0)
+    cost = theory.cost_of_privacy
+    assert isinstance(cost, CostOfPrivacy)
+    assert cost.indicative
+    assert cost.first_order == pytest.approx(0.0)
+    noise_only = simulated(ALL[0], secret, towns, public).dossier.theory.distance
+    assert noise_only.expected_l1 == pytest.approx(10.0)
     with_prior = PPSM(alpha=5.0, prior=PublicPrior.of([50.0, 60.0], 5.0, source="last year's mean"))
-    assert simulated(with_prior, secret, towns, public).dossier.theory["distance"]["expected_l2"] is None
+    assert simulated(with_prior, secret, towns, public).dossier.theory.distance.expected_l2 is None
 
 
 def test_realised_bounds_are_for_the_owner(
@@ -246,7 +255,7 @@ def test_realised_bounds_are_for_the_owner(
     held = 0
     for seed in range(10):
         release = simulated(PPSM(alpha=5.0), secret, towns, public, seed)
-        hidden = owner_figures(secret, release)
+        hidden = distances_for_owner(secret, release)
         with pytest.raises(SecretExposureError):
             pickle.dumps(hidden)
         with pytest.raises(TypeError):
@@ -268,7 +277,7 @@ def test_a_public_prior_brings_the_release_closer(
     for seed in range(12):
         for mechanism, with_prior in ((PPSM(alpha=20.0), False), (PPSM(alpha=20.0, prior=prior), True)):
             release = simulated(mechanism, secret, towns, public, seed)
-            distance = owner_figures(secret, release).reveal().l1_released
+            distance = distances_for_owner(secret, release).reveal().l1_released
             plain, helped = (plain, helped + distance) if with_prior else (plain + distance, helped)
     assert helped < 0.6 * plain
 
@@ -346,9 +355,9 @@ def test_impossible_predictions_widen_the_bands(
     release = quick.simulate(secret, towns, wrong, seed=1)
     assert release.fidelity is not None
     assert release.fidelity.widening > 10
-    widening = release.dossier.steps[-1]["output"]["widening"]
+    widening = release.dossier.steps[-1].output["widening"]
     assert widening == pytest.approx(release.fidelity.widening)
-    assert "widened" in release.dossier.theory["distance"]["premise"]
+    assert "widened" in release.dossier.theory.distance.premise
 
 
 def test_no_time_for_the_least_widening_is_no_reason_to_fail(
@@ -371,7 +380,7 @@ def test_no_time_for_the_least_widening_is_no_reason_to_fail(
     assert result.value == pytest.approx(110.0, rel=0.00101)
     # the price of 1 in the west is 0.5 off, a thousand times the band of 0.1 % of 0.5
     assert 999.0 <= result.widening <= 1011.0
-    assert "as wide as this vector needs" in release.dossier.steps[-1]["output"]["explanation"]
+    assert "as wide as this vector needs" in release.dossier.steps[-1].output["explanation"]
 
 
 def test_names_of_mechanisms() -> None:
@@ -385,7 +394,7 @@ def test_the_leaders_prices_are_off_by_a_tenth_of_their_average(
     """The same noise on cheap and dear prices, as in section 7 of the paper."""
     publication = published(secret, towns, ledger).publication
     noisy = Laplace(alpha=5.0).simulate(secret, towns, PublicOutcome(publication, seed=1), seed=1).released
-    prices = publication.figures.prices
+    prices = publication.result.prices
     drawn = np.array(
         [PublicOutcome(publication, seed=seed).predict_prices(noisy, towns) for seed in range(2000)]
     )

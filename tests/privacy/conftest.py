@@ -12,7 +12,7 @@ DATASET = "gas/test"
 
 
 def make_secret() -> Sensitive:
-    return Sensitive(VALUES, dataset=DATASET, unit="MWh", labels=LABELS)
+    return Sensitive(VALUES, dataset=DATASET, unit="MWh", entry_names=LABELS)
 
 
 @pytest.fixture

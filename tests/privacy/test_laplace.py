@@ -63,7 +63,7 @@ def test_a_release_carries_its_record(secret: Sensitive, mechanism: LaplaceMecha
     record = released.record
     assert (record.mechanism, record.alpha, record.epsilon, record.dimension) == ("laplace", 100.0, 1.0, 3)
     assert (record.dataset, record.purpose, record.private, record.seed) == (DATASET, "day-ahead", True, None)
-    assert released.labels == secret.labels
+    assert released.entry_names == secret.entry_names
     assert released.unit == "MWh"
     assert not released.values.flags.writeable
     assert np.abs(released.values - VALUES).max() > 0

@@ -136,7 +136,7 @@ REFUSED: dict[str, Callable[[Any], object]] = {
     "subtraction": lambda s: s - 1.0,
     "vars": vars,
     "dict": lambda s: s.__dict__,
-    "attribute change": lambda s: setattr(s, "_labels", ("a",)),
+    "attribute change": lambda s: setattr(s, "_entry_names", ("a",)),
     "second making": lambda s: s.__init__([1.0], dataset=DATASET, unit="MWh"),
     "object array": lambda s: np.array([s], dtype=object),
     "format of an entry": lambda s: "{x[0]}".format(x=s),  # noqa: UP032
@@ -253,7 +253,7 @@ def reports_of(error: BaseException) -> str:
 )
 def test_bad_data_leave_no_trace(values: Any) -> None:
     with pytest.raises(InputError) as caught:
-        Sensitive(values, dataset=DATASET, unit="MWh", labels=("north", "south", "west"))
+        Sensitive(values, dataset=DATASET, unit="MWh", entry_names=("north", "south", "west"))
     assert not shows_a_value(reports_of(caught.value))
     assert caught.value.__context__ is None
 
@@ -261,14 +261,14 @@ def test_bad_data_leave_no_trace(values: Any) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"labels": 5},
-        {"labels": "abc"},
-        {"labels": ["a", "a", "b"]},
-        {"labels": ["a"]},
-        {"labels": VALUES},
-        {"labels": ["a", "b", VALUES[0]]},
-        {"labels": ["a", "b", " "]},
-        {"labels": (1 / 0 for _ in VALUES)},
+        {"entry_names": 5},
+        {"entry_names": "abc"},
+        {"entry_names": ["a", "a", "b"]},
+        {"entry_names": ["a"]},
+        {"entry_names": VALUES},
+        {"entry_names": ["a", "b", VALUES[0]]},
+        {"entry_names": ["a", "b", " "]},
+        {"entry_names": (1 / 0 for _ in VALUES)},
         {"unit": ""},
         {"unit": None},
         {"unit": VALUES},
@@ -277,7 +277,7 @@ def test_bad_data_leave_no_trace(values: Any) -> None:
     ],
 )
 def test_bad_descriptions_leave_no_trace(options: dict[str, Any]) -> None:
-    """Numbers among labels, or in place of a text, may be the secret passed in the wrong place."""
+    """Numbers among names, or in place of a text, may be the secret passed in the wrong place."""
     with pytest.raises((InputError, PrivacyError)) as caught:
         Sensitive(VALUES, **({"dataset": DATASET, "unit": "MWh"} | options))
     assert not shows_a_value(reports_of(caught.value))
@@ -344,7 +344,7 @@ def test_the_owners_door_hides_what_comes_out(secret: Sensitive) -> None:
     assert mine.reveal() == pytest.approx(VALUES)
     assert not shows_a_value(f"{mine} {mine!r} {[mine]}")
     for way in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(SecretExposureError, match="an OwnerOnly, whose figures are for the owner"):
+        with pytest.raises(SecretExposureError, match="an OwnerOnly, whose content is for the owner"):
             way(mine)
 
 
@@ -383,9 +383,8 @@ def test_owner_side_doors_are_used_by_the_owner_side_only() -> None:
         if path.parent != root / "privacy" and imported & doors:
             users.add(str(path.relative_to(root)))
     assert users == {
-        "cli/release.py",
-        "mechanism/owner_acts.py",
-        "mechanism/owner_side.py",
+        "owner/private_release.py",
+        "owner/distances.py",
         "experiments/pages.py",
         "experiments/comparison.py",
     }
@@ -393,7 +392,7 @@ def test_owner_side_doors_are_used_by_the_owner_side_only() -> None:
 
 def test_public_facts_are_shown(secret: Sensitive) -> None:
     assert (len(secret), secret.dimension, secret.unit, secret.dataset) == (3, 3, "MWh", DATASET)
-    assert secret.labels == ("north", "south", "west")
+    assert secret.entry_names == ("north", "south", "west")
     assert "values hidden" in repr(secret)
 
 
@@ -412,7 +411,7 @@ def test_a_secret_cannot_be_wrapped_as_released(secret: Sensitive, mechanism: La
     with pytest.raises(SecretExposureError):
         Released(
             values=secret,  # type: ignore[arg-type]
-            labels=secret.labels,
+            entry_names=secret.entry_names,
             record=released.record,
             receipt=None,
         )

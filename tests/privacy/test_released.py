@@ -20,10 +20,10 @@ def released(secret: Sensitive, mechanism: LaplaceMechanism, ledger: Ledger) -> 
 def test_json_round_trip_is_exact(released: Released, ledger: Ledger) -> None:
     again = Released.from_json(released.to_json())
     assert again.values.tolist() == released.values.tolist()
-    assert (again.record, again.receipt, again.labels, again.unit) == (
+    assert (again.record, again.receipt, again.entry_names, again.unit) == (
         released.record,
         released.receipt,
-        released.labels,
+        released.entry_names,
         released.unit,
     )
     assert ledger.confirm(again)

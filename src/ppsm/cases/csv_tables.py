@@ -4,6 +4,7 @@ A column's unit is part of its name (``load_mw``), so a table in other units doe
 """
 
 import csv
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ppsm.errors import FileFormatError
+from ppsm.files import write_atomically
 
 T = TypeVar("T")
 
@@ -155,11 +157,12 @@ def check_values(file: str, kind: type[T], rows: Sequence[T]) -> None:
 def write_table(path: Path, kind: type[T], rows: Sequence[T]) -> None:
     """Write rows as a CSV file that :func:`read_table` reads back to the same values."""
     columns = columns_of(kind)
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(columns)
-        for row in rows:
-            writer.writerow([_written(getattr(row, name), column) for name, column in columns.items()])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_written(getattr(row, name), column) for name, column in columns.items()])
+    write_atomically(path, text.getvalue())
 
 
 def _written(value: Any, column: Column) -> str:

@@ -31,6 +31,7 @@ from ppsm.cases.entities import (
     SupplyBid,
 )
 from ppsm.errors import FileFormatError, InputError
+from ppsm.files import write_atomically
 
 SCHEMA_VERSION = 1
 UNITS = {"power": "MW", "energy": "MWh", "pressure": "bar", "money": "USD"}
@@ -177,7 +178,7 @@ def save_case(case: Case, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name, kind in TABLES.items():
         write_table(directory / f"{name}.csv", kind, getattr(case, name))
-    (directory / "case.toml").write_text(_toml(case), encoding="utf-8")
+    write_atomically(directory / "case.toml", _toml(case))
 
 
 def _toml(case: Case) -> str:

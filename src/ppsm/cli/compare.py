@@ -22,7 +22,7 @@ from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.output import summary_lines, writable_directory
-from ppsm.cli.owner import owner_directory, read_secret
+from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
 from ppsm.files import write_atomically
@@ -138,11 +138,12 @@ def _say_interrupted(job: "Job", done: int) -> None:
 def _write(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:
     from ppsm.experiments.pages import owner_page, shareable_page
     from ppsm.experiments.summaries import as_csv, summary_table
+    from ppsm.owner.release_files import OWNER_MODE
 
     page = shareable_page(job.setting, example, comparison if job.public else None)
     write_atomically(job.directory / REPORT, page)
     mine = owner_page(job.setting, job.secret, example, comparison)
-    write_atomically(job.owner / REPORT, mine.reveal(), mode=0o600)
+    write_atomically(job.owner / REPORT, mine.reveal(), mode=OWNER_MODE)
     table = as_csv(summary_table(comparison.summaries))
     write_atomically(job.store.directory / TABLE, table, mode=job.store.mode)
 

@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,14 +18,16 @@ from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import app, interruptible
 from ppsm.cli.output import writable_directory
-from ppsm.cli.owner import owner_directory, read_secret
+from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.cli.units import fraction
 from ppsm.errors import InputError
 from ppsm.privacy import Sensitive
 
 if TYPE_CHECKING:
-    from ppsm.mechanism import GaucCoordination, Laplace, Outcome, Predictor, Release
-    from ppsm.mechanism.private_release import PrivateRelease, Publish
+    from ppsm.coordinations import GaucCoordination
+    from ppsm.mechanism import Laplace, Learned, Outcome, Predictor, Release
+    from ppsm.mechanism.predictors import PredictorNote
+    from ppsm.owner.private_release import Granted
 
 
 class MechanismName(StrEnum):
@@ -114,44 +116,38 @@ def release(
             f"cannot write the model '{model}', there is no directory '{model.parent}': create it first."
         )
     # What can be refused was refused; the markets need linopy, which takes a while to load.
-    from ppsm.mechanism import GaucCoordination
-    from ppsm.mechanism.files import write_release
+    from ppsm.coordinations import GaucCoordination
+    from ppsm.owner.private_release import PURPOSE, Written
 
     chosen = _mechanism(loaded, mechanism, alpha, epsilon, widths, prior)
-    private = None if seed is not None else _private(chosen, secret, loaded, power_stress, directory, ledger)
-    console = Console(stderr=True)
-    with _interruptible(private), console.status("building the markets") as spinner:
+    granted = None if seed is not None else _granted(chosen, secret, loaded, power_stress, directory, ledger)
+    with _interruptible(granted), Console(stderr=True).status("building the markets") as spinner:
         game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
-
-        def predict(publish: "Publish") -> "Predictor | None":
-            spinner.update("predictions")
-            source = _Source(game, chosen, publish, model)
-            models = None if mechanism is MechanismName.LAPLACE else _PREDICTORS[predictor](source)
-            spinner.update("releasing")
-            return models
-
-        if private is not None:
-            released = private.make(game, predict)
+        spinner.update("predictions")
+        models = _predictor(predictor, chosen, secret, game, granted, seed, model)
+        spinner.update("releasing")
+        if granted is not None:
+            written = granted.draw(game, models).restore().write()
         else:
-            released = _simulated(chosen, secret, game, seed or 0, predict)
-            write_release(directory, loaded, released.dossier)
+            simulated = chosen.simulate(secret, game, models, seed=seed or 0, purpose=PURPOSE)
+            written = Written.to(directory, loaded, simulated)
         spinner.update("clearing the markets with the release (it is written already)")
-        outcome = game.clear(released.released.values)
-        write_release(directory, loaded, released.dossier.with_evaluation(outcome))
-    _report(directory, released, outcome, secret, as_json=as_json)
+        outcome = game.clear(written.release.released.values)
+        written.evaluated(outcome)
+    _report(directory, written.release, outcome, secret, as_json=as_json)
 
 
-def _private(
+def _granted(
     mechanism: "Laplace",
     secret: Sensitive,
     case: Case,
     power_stress: float,
     directory: Path,
     ledger: Path | None,
-) -> "PrivateRelease":
-    from ppsm.mechanism.private_release import PrivateRelease, cell_name
+) -> "Granted":
+    from ppsm.owner.private_release import Granted, cell_name
 
-    return PrivateRelease.begin(
+    return Granted.begin(
         mechanism,
         secret,
         cell_name(case, power_stress),
@@ -194,7 +190,7 @@ def _mechanism(
     prior: Path | None,
 ) -> "Laplace":
     from ppsm.mechanism import PPSM, Laplace, PPSM_p
-    from ppsm.mechanism.files import read_prior
+    from ppsm.owner.release_files import read_prior
 
     known = None if prior is None else read_prior(prior, case)
     if name is MechanismName.LAPLACE:
@@ -208,24 +204,14 @@ def _mechanism(
     return PPSM(alpha=alpha, epsilon=epsilon, eta_p=widths[0], eta_d=widths[1], prior=known)
 
 
-@dataclass(frozen=True, eq=False)
-class _Source:
-    """What the predictors are made from."""
-
-    game: "GaucCoordination"
-    mechanism: "Laplace"
-    publish: "Publish"
-    model: Path | None
-
-
 @contextmanager
-def _interruptible(private: "PrivateRelease | None") -> Iterator[None]:
+def _interruptible(granted: "Granted | None") -> Iterator[None]:
     """Say on Ctrl-C how to go on, if noise was drawn and charged for."""
     with interruptible():
         try:
             yield
         except KeyboardInterrupt:
-            if private is not None and private.place.exists:
+            if granted is not None and granted.noise_is_kept:
                 typer.echo(
                     "The ledger is charged and the noisy vector is kept: run the same command again to go on "
                     "without a new charge.",
@@ -234,67 +220,48 @@ def _interruptible(private: "PrivateRelease | None") -> Iterator[None]:
             raise
 
 
-def _simulated(
+def _predictor(
+    name: PredictorName,
     mechanism: "Laplace",
     secret: Sensitive,
     game: "GaucCoordination",
-    seed: int,
-    predict: Callable[["Publish"], "Predictor | None"],
-) -> "Release":
-    """All five steps with seeded noise; it can be subtracted, so the markets may share their solvers."""
-    from ppsm.mechanism import PublicOutcome
-    from ppsm.mechanism.owner_acts import PURPOSE
-    from ppsm.privacy import for_owner_only, simulated_publication
+    granted: "Granted | None",
+    seed: int | None,
+    model: Path | None,
+) -> "Predictor | None":
+    """The models of steps 2a and 3a, chosen before the release."""
+    from ppsm.mechanism import ModelBased, PPSM_p
+    from ppsm.owner.private_release import simulated_outcome
 
-    def publish() -> PublicOutcome:
-        figures = for_owner_only(secret, game.figures).reveal()
-        return PublicOutcome(simulated_publication(figures, dataset=secret.dataset), seed=seed)
-
-    return mechanism.simulate(secret, game, predict(publish), seed=seed, purpose=PURPOSE)
-
-
-def _published(source: _Source) -> "Predictor":
-    """The paper's setting."""
-    return source.publish()
+    if not isinstance(mechanism, PPSM_p):
+        return None  # it repairs nothing, so it predicts nothing
+    if name is PredictorName.MODEL:
+        return ModelBased()
+    if name is PredictorName.LEARNED:
+        return _learned(mechanism, game, model)
+    return simulated_outcome(secret, game, seed or 0) if granted is None else granted.publish(game)
 
 
-def _learned(source: _Source) -> "Predictor":
+def _learned(mechanism: "Laplace", game: "GaucCoordination", model: Path | None) -> "Learned":
+    """A model that is read if it is there, else trained on an invented past and written."""
+    from ppsm.coordinations.unit_commitment import case_days
     from ppsm.mechanism import Learned
-    from ppsm.mechanism.gauc import case_days
 
-    noise = {"alpha": source.mechanism.alpha, "epsilon": source.mechanism.epsilon}
-    purpose: dict[str, str | float] = {
-        "case": source.game.case.name,
-        "power stress": source.game.power_stress,
-        **noise,
-    }
-    if source.model is not None and source.model.exists():
-        known = Learned.load(source.model)
+    noise = {"alpha": mechanism.alpha, "epsilon": mechanism.epsilon}
+    purpose: dict[str, str | float] = {"case": game.case.name, "power stress": game.power_stress, **noise}
+    if model is not None and model.exists():
+        known = Learned.load(model)
         known.insist_on(purpose)
         return known
-    days = case_days(source.game.case, source.game.power_stress)
+    days = case_days(game.case, game.power_stress)
     learned = replace(Learned.train(days.released(**noise)), trained_for=purpose)
-    if source.model is not None:
-        learned.save(source.model)
+    if model is not None:
+        learned.save(model)
     return learned
 
 
-def _model_based(source: _Source) -> "Predictor":
-    from ppsm.mechanism import ModelBased
-
-    del source
-    return ModelBased()
-
-
-_PREDICTORS: dict[PredictorName, Callable[[_Source], "Predictor"]] = {
-    PredictorName.PUBLIC: _published,
-    PredictorName.LEARNED: _learned,
-    PredictorName.MODEL: _model_based,
-}
-
-
 def _summary(directory: Path, release: "Release", outcome: "Outcome") -> dict[str, Any]:
-    from ppsm.mechanism.files import DOSSIER, RELEASED
+    from ppsm.owner.release_files import DOSSIER, RELEASED
 
     fidelity = release.fidelity
     return {
@@ -302,28 +269,28 @@ def _summary(directory: Path, release: "Release", outcome: "Outcome") -> dict[st
         "dossier": str(directory / DOSSIER),
         "private": release.released.private,
         "statement": release.dossier.statement,
-        "mechanism": release.dossier.mechanism["name"],
-        "predictor": release.dossier.predictor,
+        "mechanism": release.dossier.mechanism.name,
+        "predictor": None if release.dossier.predictor is None else release.dossier.predictor.to_dict(),
         "widening": None if fidelity is None else fidelity.widening,
         "fidelity_status": None if fidelity is None else fidelity.status.value,
-        "theory": release.dossier.theory,
+        "theory": release.dossier.theory.to_dict(),
         "feasible": outcome.feasible,
         "status": outcome.status.value,
-        "objective_uc": outcome.leader_cost,
-        "objective_em": outcome.values.get("electricity"),
-        "objective_gm": outcome.values.get("gas"),
+        "leader_cost": outcome.leader_cost,
+        "electricity_value": outcome.values.get("electricity"),
+        "gas_value": outcome.values.get("gas"),
         "bound": outcome.leader_bound,
         "gap": outcome.gap,
     }
 
 
-def _prediction_words(predictor: dict[str, Any]) -> str:
-    errors = predictor.get("cross_validation")
+def _prediction_words(predictor: "PredictorNote") -> str:
+    errors = predictor.cross_validation
     if errors is None:
-        return str(predictor["name"])
+        return predictor.name
     return (
-        f"{predictor['name']} from {errors['days']:.0f} days; on days left out the value is off by "
-        f"{errors['value_error_percent']:.2f} %, prices by {errors['price_error_percent']:.2f} %"
+        f"{predictor.name} from {errors.days:.0f} days; on days left out the value is off by "
+        f"{errors.value_error_percent:.2f} %, prices by {errors.price_error_percent:.2f} %"
     )
 
 
@@ -334,24 +301,25 @@ def _report(
     if as_json:
         sys.stdout.write(json.dumps(summary, indent=2, allow_nan=False) + "\n")
         return
-    from ppsm.mechanism.owner_side import owner_figures
+    from ppsm.owner.distances import distances_for_owner
 
     console = Console()
     table = Table(title=f"Release by {summary['mechanism']}", show_header=False)
     for name in ("released", "dossier", "private", "status"):
         table.add_row(name, str(summary[name]))
+    if release.dossier.predictor is not None:
+        table.add_row("predictions", _prediction_words(release.dossier.predictor))
     if release.fidelity is not None:
-        table.add_row("predictions", _prediction_words(release.dossier.predictor or {}))
         table.add_row("bands widened by the factor", f"{release.fidelity.widening:.4g}")
-    for name in ("objective_uc", "objective_em", "objective_gm", "gap"):
+    for name in ("leader_cost", "electricity_value", "gas_value", "gap"):
         if summary[name] is not None:
             table.add_row(name, f"{summary[name]:,.6g}" if name == "gap" else f"{summary[name]:,.0f} $")
     console.print(table)
     console.print(summary["statement"], highlight=False)
-    figures = owner_figures(secret, release).reveal()
+    found = distances_for_owner(secret, release).reveal()
     mine = Table(title="For the owner only: do not pass on", show_header=False)
-    mine.add_row("distance of the noisy demand, L1", f"{figures.l1_noisy:,.0f} MWh")
-    mine.add_row("distance of the release, L1", f"{figures.l1_released:,.0f} MWh")
-    if figures.truth_in_bands is not None:
-        mine.add_row("true demand within the bands", "yes" if figures.truth_in_bands else "no")
+    mine.add_row("distance of the noisy demand, L1", f"{found.l1_noisy:,.0f} MWh")
+    mine.add_row("distance of the release, L1", f"{found.l1_released:,.0f} MWh")
+    if found.truth_in_bands is not None:
+        mine.add_row("true demand within the bands", "yes" if found.truth_in_bands else "no")
     console.print(mine)

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ppsm.arrays import FloatArray
+from ppsm.coordinations import GaucCoordination
 from ppsm.errors import InputError
 from ppsm.experiments.conclusion import Comparison
 from ppsm.experiments.engines import InProcess
@@ -24,10 +25,9 @@ from ppsm.experiments.tuning import Limits
 from ppsm.experiments.variants import LEARNED
 from ppsm.files import write_atomically
 from ppsm.interrupts import Watch, watched
-from ppsm.mechanism import PPSM, Dossier, GaucCoordination, ModelBased
-from ppsm.mechanism.files import DOSSIER, write_release
-from ppsm.mechanism.owner_acts import fingerprint
-from ppsm.mechanism.private_release import PrivateRelease, Publish, cell_name
+from ppsm.mechanism import PPSM, Dossier, ModelBased
+from ppsm.owner.private_release import Granted, cell_name, fingerprint
+from ppsm.owner.release_files import DOSSIER, OWNER_MODE, write_release
 from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
 
 _MARKER = "demand-id.txt"
@@ -178,15 +178,12 @@ def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], No
 def _private_release(
     job: Job, game: GaucCoordination, watch: Watch, describe: Callable[[str], None]
 ) -> Dossier:
-    def predict(publish: Publish) -> ModelBased:
-        del publish  # exact figures of the true market can be inverted: a secret gets none published here
-        watch.check()
-        describe("the private release")
-        return ModelBased()
-
     cell = cell_name(job.setting.case, job.setting.power_stress)
-    release = PrivateRelease.begin(job.mechanism, job.secret, cell, directory=job.directory, owner=job.owner)
-    return release.make(game, predict).dossier
+    granted = Granted.begin(job.mechanism, job.secret, cell, directory=job.directory, owner=job.owner)
+    watch.check()
+    describe("the private release")
+    # An exact market result of the true demand can be inverted: a secret gets none published here.
+    return granted.draw(game, ModelBased()).restore().write().release.dossier
 
 
 def kept_release(job: Job) -> Dossier | None:
@@ -213,13 +210,9 @@ def kept_release(job: Job) -> Dossier | None:
 
 
 def _refuse_other_parameters(job: Job, kept: Dossier) -> None:
-    wanted = {
-        "name": PPSM.name,
-        "alpha": job.mechanism.alpha,
-        "eta_p": job.setting.eta_p,
-        "eta_d": job.setting.eta_d,
-    }
-    if any(kept.mechanism.get(name) != value for name, value in wanted.items()):
+    made = kept.mechanism
+    wanted = (PPSM.name, job.mechanism.alpha, job.setting.eta_p, job.setting.eta_d)
+    if (made.name, made.alpha, made.eta_p, made.eta_d) != wanted:
         raise InputError(
             f"{job.directory} holds a private release with other parameters, and another one would spend the "
             "budget again: give the same alphas and bands, or choose another directory with --out."
@@ -232,7 +225,7 @@ def _refuse_another_demand(job: Job) -> None:
     cell = cell_name(setting.case, setting.power_stress)
     mine = f"{cell} {fingerprint(job.secret)[:_FINGERPRINT_DIGITS]}\n"
     if not marker.exists():
-        write_atomically(marker, mine, mode=0o600)
+        write_atomically(marker, mine, mode=OWNER_MODE)
     elif marker.read_text(encoding="utf-8") != mine:
         raise InputError(
             f"{job.directory} holds the comparison of another demand or cell: choose another directory with "

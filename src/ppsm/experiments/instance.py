@@ -24,21 +24,20 @@ from ppsm import __version__
 from ppsm.arrays import FloatArray
 from ppsm.cases.schema import Case
 from ppsm.cases.stress import check_stress
+from ppsm.coordinations.unit_commitment import GaucCoordination, case_days, outcome_of
 from ppsm.errors import InputError
 from ppsm.experiments.row import FAILED, Cell, Instance, Row
 from ppsm.experiments.tuning import Limits
 from ppsm.experiments.variants import Variant
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.markets.gauc.solver import GasAwareCommitment
-from ppsm.mechanism.coordination import Outcome
-from ppsm.mechanism.game import published
-from ppsm.mechanism.gauc import GaucCoordination, case_days, outcome_of
+from ppsm.mechanism.coordination import Outcome, published
 from ppsm.mechanism.history import InventedDays
 from ppsm.mechanism.learned import Learned
 from ppsm.mechanism.mechanisms import PPSM, Laplace, PPSM_p, Release
-from ppsm.mechanism.owner_side import cost_errors, distances, prediction_errors
 from ppsm.mechanism.predictors import ModelBased, Predictor, PublicOutcome, seed_of
 from ppsm.mechanism.prior import PublicPrior
+from ppsm.owner.distances import cost_errors, distances, prediction_errors
 from ppsm.privacy.publication import simulated_publication
 from ppsm.privacy.sensitive import Sensitive
 from ppsm.solvers.highs import HIGHS
@@ -196,7 +195,7 @@ def simulate_instance(
     check_stress(workspace.case, *instance.cell)
     game = workspace.game(instance.power_stress)
     demand = workspace.demand(instance.gas_stress)
-    secret = Sensitive(demand, dataset=workspace.case.name, unit=game.unit, labels=game.entry_names)
+    secret = Sensitive(demand, dataset=workspace.case.name, unit=game.unit, entry_names=game.entry_names)
     mechanism = workspace.mechanism(instance)
     chosen = workspace.predictor(instance) if predictor is None else predictor
     return mechanism.simulate(secret, game, chosen, seed=noise_seed(workspace.case.name, instance))
@@ -275,20 +274,20 @@ def _error_columns(original: Outcome, outcome: Outcome) -> dict[str, Any]:
 def _prediction_columns(original: Outcome, follower: str, release: Release) -> dict[str, Any]:
     """How far step 3a was from what the original game came to, and how good its model claimed to be."""
     errors = prediction_errors(original, follower, release) or {}
-    predictor = release.dossier.predictor or {}
-    claimed = predictor.get("cross_validation", {})
+    note = release.dossier.predictor
+    claimed = None if note is None else note.cross_validation
     return {
         **{f"error_predicted_{name}_percent": errors.get(name) for name in ("value", "prices")},
-        "cross_validated_value_percent": claimed.get("value_error_percent"),
-        "cross_validated_prices_percent": claimed.get("price_error_percent"),
-        "history_days": claimed.get("days"),
+        "cross_validated_value_percent": None if claimed is None else claimed.value_error_percent,
+        "cross_validated_prices_percent": None if claimed is None else claimed.price_error_percent,
+        "history_days": None if claimed is None else claimed.days,
     }
 
 
 def _distance_columns(truth: FloatArray, release: Release) -> dict[str, Any]:
     found = asdict(distances(truth, release))
-    distance = release.dossier.theory["distance"]
-    return {**found, "expected_l2_bound": distance["expected_l2"], "dimension": int(truth.size)}
+    distance = release.dossier.theory.distance
+    return {**found, "expected_l2_bound": distance.expected_l2, "dimension": int(truth.size)}
 
 
 def _fidelity_columns(release: Release) -> dict[str, Any]:
@@ -306,9 +305,7 @@ def _fidelity_columns(release: Release) -> dict[str, Any]:
 
 
 def _step_columns(release: Release) -> dict[str, Any]:
-    return {
-        f"cpu_{each['step']}": each["cpu_seconds"] for each in release.dossier.steps if each["step"] != "1"
-    }
+    return {f"cpu_{each.step}": each.cpu_seconds for each in release.dossier.steps if each.step != "1"}
 
 
 def _provenance(case_name: str, instance: Instance) -> dict[str, Any]:

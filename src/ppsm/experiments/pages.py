@@ -27,8 +27,8 @@ from ppsm.experiments.panels import demand_panel, error_panels
 from ppsm.experiments.summaries import HEADINGS
 from ppsm.experiments.variants import LEARNED
 from ppsm.figures.maps import price_panels
-from ppsm.mechanism.dossier import Dossier
-from ppsm.privacy.owner import OwnerOnly, for_owner_only
+from ppsm.mechanism.dossier import Dossier, Step
+from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
 
 _REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
@@ -106,7 +106,7 @@ def shareable_page(setting: Setting, example: ExampleRelease, comparison: Compar
         maps=price_pictures(setting.case, prices),
         has_plain=_PLAIN in prices,
         publication_words=_publication_words(dossier),
-        steps=[{**each, "words": _step_words(each)} for each in dossier.steps],
+        steps=[{**each.to_dict(), "words": _step_words(each)} for each in dossier.steps],
         theory_words=_theory_words(dossier),
         dossier_json=dossier.to_json(),
     )
@@ -121,7 +121,7 @@ def owner_page(
 
 def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, comparison: Comparison) -> str:
     noisy, released = example.dossier.noisy.values, example.dossier.released.values
-    names = example.dossier.released.labels
+    names = example.dossier.released.entry_names
     labels = ("true MWh", "noisy MWh", "released MWh", "released - true")
     entries = [
         {"name": name, "cells": list(zip(labels, map(float, cells), strict=True))}
@@ -207,14 +207,14 @@ def _prices(example: ExampleRelease) -> Mapping[str, FloatArray]:
     found = {}
     publication = example.dossier.publication
     if publication is not None:
-        found["Before: published by the market"] = publication.figures.prices
+        found["Before: published by the market"] = publication.result.prices
     for dossier, title in (
         (example.plain, _PLAIN),
         (example.dossier, "After: cleared with PPSM's release"),
     ):
         evaluation = None if dossier is None else dossier.evaluation
-        if evaluation is not None and evaluation["prices"] is not None:
-            found[title] = np.array(evaluation["prices"])
+        if evaluation is not None and evaluation.prices is not None:
+            found[title] = evaluation.prices
     return found
 
 
@@ -236,25 +236,26 @@ def _publication_words(dossier: Dossier) -> str:
 
 def _release_sentences(dossier: Dossier) -> list[str]:
     """What a private release did, from public numbers: published ones and the game cleared with it."""
-    evaluation = dossier.evaluation or {}
     hidden = "How far the release is from the true demand is known to the owner alone."
-    if evaluation["leader_cost"] is None:
-        return [f"The game could not be cleared with the release ({evaluation['status']}).", hidden]
-    said = f"With the release the power operator pays {evaluation['leader_cost']:,.0f} $"
+    evaluation = dossier.evaluation
+    if evaluation is None or evaluation.leader_cost is None:
+        status = "" if evaluation is None else f" ({evaluation.status})"
+        return [f"The game could not be cleared with the release{status}.", hidden]
+    said = f"With the release the power operator pays {evaluation.leader_cost:,.0f} $"
     if dossier.publication is not None:
-        before = dossier.publication.figures.leader_cost
-        change = 100.0 * (evaluation["leader_cost"] - before) / max(abs(before), 1e-12)
+        before = dossier.publication.result.leader_cost
+        change = 100.0 * (evaluation.leader_cost - before) / max(abs(before), 1e-12)
         said += f"; the market published a cost of {before:,.0f} $, which is a difference of {change:+.4f} %"
-    gap = evaluation["gap"]
+    gap = evaluation.gap
     tail = "" if gap is None else f" The cost with the release is known to a MIP gap of {100 * gap:.4f} %."
     return [f"{said}.{tail}", hidden]
 
 
-def _step_words(step: Mapping[str, Any]) -> str:
+def _step_words(step: Step) -> str:
     """The result of a step in a few words; the dossier has all of it."""
     words = []
     for name, title in _RESULTS.items():
-        value = step["output"].get(name)
+        value = step.output.get(name)
         if isinstance(value, list):
             words.append(f"{len(value)} {title}")
         elif isinstance(value, float | int):
@@ -265,11 +266,11 @@ def _step_words(step: Mapping[str, Any]) -> str:
 
 
 def _theory_words(dossier: Dossier) -> str:
-    distance = dossier.theory["distance"]
-    bound = distance["expected_l1"]
+    distance = dossier.theory.distance
+    bound = distance.expected_l1
     if bound is None or not math.isfinite(bound):
-        return f"Theory gives no bound on the distance: {distance['premise']}."
+        return f"Theory gives no bound on the distance: {distance.premise}."
     return (
         f"Theory: on average over the noise the release is within {bound:,.0f} MWh (L1) of the true demand, "
-        f"provided that {distance['premise']}."
+        f"provided that {distance.premise}."
     )

@@ -12,11 +12,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,7 +23,6 @@ from ppsm.errors import FileFormatError, InputError
 from ppsm.experiments.row import Cell, Key, Row
 from ppsm.files import write_atomically, write_bytes_atomically
 from ppsm.mechanism.coordination import Outcome
-from ppsm.status import Status
 
 ROWS, PARTS, SETTINGS, ORIGINALS, LOCK = "rows.parquet", "parts", "settings.json", "originals.json", ".lock"
 GRIDS = "grids.json"
@@ -148,9 +146,7 @@ class RowStore:
 
 
 def _outcome(entry: dict[str, Any]) -> Outcome:
-    prices = entry["prices"]
-    frozen = None if prices is None else np.array(prices, dtype=np.float64)
-    return Outcome(**{**entry, "status": Status(entry["status"]), "prices": frozen})
+    return replace(Outcome.from_dict(entry), solved=int(entry["solved"]))
 
 
 def _arrow_type(hint: Any) -> pa.DataType:

@@ -34,7 +34,7 @@ class PublicVector(Protocol):
         """The numbers."""
 
     @property
-    def labels(self) -> Sequence[str]:
+    def entry_names(self) -> Sequence[str]:
         """One name for each."""
 
 
@@ -46,10 +46,10 @@ def public_values(released: PublicVector | ArrayLike, names: tuple[str, ...]) ->
             "data; release it first."
         )
     if isinstance(released, PublicVector) and not isinstance(released, np.ndarray):
-        labels = tuple(released.labels)
-        if labels != names and len(labels) == len(names):
+        entries = tuple(released.entry_names)
+        if entries != names and len(entries) == len(names):
             raise InputError(
-                f"the released vector is labelled '{labels[0]}', ..., the follower's parameter "
+                f"the released vector is labelled '{entries[0]}', ..., the follower's parameter "
                 f"'{names[0]}', ...; expected the same names in the same order."
             )
         return _moderate(released.values, names, "the released vector")

@@ -3,7 +3,7 @@
 ::
 
     Laplace, PPSM_p, PPSM, Release        the mechanisms, and what they return
-    GameCoordination, GaucCoordination    the games they run on
+    Coordination, Decision, Outcome       what they ask of a game (two are in ppsm.coordinations)
     PublicOutcome, ModelBased, Learned    the models of steps 2a and 3a
     History, InventedDays, invent_days    what Learned learns from
     PublicPrior                           public knowledge about the entries
@@ -12,8 +12,6 @@
 
 from ppsm.mechanism.coordination import Coordination, Decision, Outcome
 from ppsm.mechanism.dossier import Dossier
-from ppsm.mechanism.game import GameCoordination
-from ppsm.mechanism.gauc import GaucCoordination
 from ppsm.mechanism.history import History, InventedDays, invent_days
 from ppsm.mechanism.learned import Learned
 from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, Laplace, PPSM_p, Release
@@ -26,8 +24,6 @@ __all__ = [
     "Coordination",
     "Decision",
     "Dossier",
-    "GameCoordination",
-    "GaucCoordination",
     "History",
     "InventedDays",
     "Laplace",

@@ -5,12 +5,15 @@ sense of the user's model (signs: see :mod:`ppsm.program`); :meth:`Coordination.
 price of each entry of the sensitive vector, which is what the price band of the fidelity problem is about.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import FloatArray, frozen_vector
+from ppsm.errors import FileFormatError, InputError
 from ppsm.games.follower import Follower
-from ppsm.privacy.publication import MarketFigures
+from ppsm.privacy.publication import MarketResult
 from ppsm.status import Status
 from ppsm.theory import CostOfPrivacy
 
@@ -20,14 +23,14 @@ class Decision:
     """The leader's decision of step 2b, as far as the follower feels it.
 
     ``felt`` is what is sent (for a game the leader's variables, for gas-aware unit commitment the daily burn
-    of each plant); ``cost`` is what the leader expects to pay for all of it. ``detail`` is whatever the
-    coordination wants to remember of its own decision; it is not sent and not recorded.
+    of each plant); ``leader_cost`` is what the leader expects to pay for all of it. ``detail`` is whatever
+    the coordination wants to remember of its own decision; it is not sent and not recorded.
     """
 
     felt: FloatArray
     names: tuple[str, ...]
     unit: str
-    cost: float
+    leader_cost: float
     status: Status
     note: str = ""
     detail: Any = None
@@ -38,10 +41,24 @@ class Decision:
             "names": list(self.names),
             "values": self.felt.tolist(),
             "unit": self.unit,
-            "cost": self.cost,
+            "cost": self.leader_cost,
             "status": self.status.value,
             "note": self.note,
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Decision":
+        """Read what :meth:`to_dict` returned."""
+        with reading("decision"):
+            names = tuple(str(name) for name in fields["names"])
+            return cls(
+                felt=frozen_vector(fields["values"], len(names), "the decision", names=names),
+                names=names,
+                unit=str(fields["unit"]),
+                leader_cost=float(fields["cost"]),
+                status=Status(fields["status"]),
+                note=str(fields["note"]),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +93,47 @@ class Outcome:
             "prices": None if self.prices is None else self.prices.tolist(),
             "explanation": self.explanation,
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Outcome":
+        """Read what :meth:`to_dict` returned."""
+        with reading("outcome"):
+            prices = fields["prices"]
+            return cls(
+                status=Status(fields["status"]),
+                leader_cost=_number(fields["leader_cost"]),
+                leader_bound=_number(fields["leader_bound"]),
+                gap=_number(fields["gap"]),
+                values={str(name): float(value) for name, value in fields["values"].items()},
+                prices=None if prices is None else frozen_vector(prices, len(prices), "the price"),
+                explanation=str(fields["explanation"]),
+            )
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn whatever is wrong with the fields of a file into one sentence."""
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except KeyError as error:
+        raise FileFormatError(f"The {what} has no field {error}: use one that ppsm wrote.") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise FileFormatError(f"The {what} cannot be read ({error}): use one that ppsm wrote.") from None
+
+
+def published(outcome: Outcome, follower: str, price_names: tuple[str, ...]) -> MarketResult:
+    """What a cleared market publishes; an error where it could not be cleared."""
+    if outcome.prices is None or outcome.leader_cost is None:
+        raise InputError(
+            f"the game has no outcome to publish (status '{outcome.status}'): its data cannot be served."
+        )
+    return MarketResult(outcome.values[follower], outcome.prices, price_names, outcome.leader_cost)
 
 
 class Coordination(Protocol):
@@ -119,7 +177,7 @@ class Coordination(Protocol):
     def clear(self, demand: FloatArray) -> Outcome:
         """Play the whole game with a demand vector."""
 
-    def figures(self, demand: FloatArray) -> MarketFigures:
+    def market_result(self, demand: FloatArray) -> MarketResult:
         """Play the game and return what the market publishes; an error where it cannot be played."""
 
     def cost_of_privacy(

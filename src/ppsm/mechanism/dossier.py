@@ -1,17 +1,22 @@
 """The release dossier: how a release came about, public parts only, as versioned JSON.
 
 Everything in it is the release itself, public, or computed from those: it may travel with the released
-vector. What compares the release with the secret lives in :mod:`ppsm.mechanism.owner_side`, and no field here
-could hold it.
+vector. What compares the release with the secret is on the owner's side (:mod:`ppsm.owner.distances`), and
+no field here could hold it.
 """
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ppsm.errors import FileFormatError, InputError
-from ppsm.mechanism.coordination import Outcome
+from ppsm.fidelity.problem import Norm
+from ppsm.mechanism.coordination import Outcome, reading
+from ppsm.mechanism.guarantees import Guarantees
+from ppsm.mechanism.predictors import PredictorNote
+from ppsm.mechanism.prior import PublicPrior
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released
 
@@ -22,9 +27,70 @@ _MAPPINGS = ("mechanism", "theory")
 _STEP_FIELDS = {"step", "party", "inputs", "output", "seconds", "cpu_seconds"}
 
 
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One of the paper's five steps as it was taken: by whom, what it saw, what came out, and its time.
+
+    ``output`` is in plain JSON types. Step 1 has no times: how long it took may depend on the secret.
+    """
+
+    step: str
+    party: str
+    inputs: tuple[str, ...]
+    output: dict[str, Any]
+    seconds: float | None
+    cpu_seconds: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the step as plain JSON types."""
+        return {
+            "step": self.step,
+            "party": self.party,
+            "inputs": list(self.inputs),
+            "output": self.output,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: object) -> "Step":
+        """Read what :meth:`to_dict` returned."""
+        if not isinstance(fields, dict) or set(fields) != _STEP_FIELDS:
+            raise FileFormatError("A step of the dossier lacks fields: use a dossier that ppsm wrote.")
+        return cls(**{**fields, "inputs": tuple(fields["inputs"])})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Parameters:
+    """Which mechanism made a release, and with which parameters; None for those that it does not have."""
+
+    name: str
+    alpha: float
+    epsilon: float
+    eta_p: float | None = None
+    norm: Norm | None = None
+    prior: PublicPrior | None = None
+    eta_d: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters as plain JSON types."""
+        fields: dict[str, Any] = {"name": self.name, "alpha": self.alpha, "epsilon": self.epsilon}
+        if self.eta_p is not None:
+            prior = None if self.prior is None else self.prior.to_dict()
+            fields |= {"eta_p": self.eta_p, "norm": self.norm, "prior": prior}
+        return fields if self.eta_d is None else {**fields, "eta_d": self.eta_d}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Parameters":
+        """Read what :meth:`to_dict` returned."""
+        with reading("mechanism of the dossier"):
+            prior = fields.get("prior")
+            return cls(**{**fields, "prior": None if prior is None else PublicPrior.of(**prior)})
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dossier:
-    """What was done, in the order of the protocol.
+    """What was done, in the order of the paper's steps.
 
     Attributes
     ----------
@@ -33,23 +99,24 @@ class Dossier:
     noisy, released
         What came out of step 1 and of the last step.
     predictor, publication
-        The models of steps 2a and 3a, and the published figures they rest on; None where there are none.
+        The models of steps 2a and 3a, and the published market result that they rest on; None where there
+        are none.
     steps
-        One mapping for each step: party, inputs, output, time.
+        The steps, with party, inputs, output and time.
     theory
         Bounds on the distance to the truth and on the leader's cost.
     evaluation
         The game cleared with the released vector, if that was done.
     """
 
-    mechanism: dict[str, Any]
+    mechanism: Parameters
     noisy: Released
     released: Released
-    predictor: dict[str, Any] | None
+    predictor: PredictorNote | None
     publication: Publication | None
-    steps: tuple[dict[str, Any], ...]
-    theory: dict[str, Any]
-    evaluation: dict[str, Any] | None = None
+    steps: tuple[Step, ...]
+    theory: Guarantees
+    evaluation: Outcome | None = None
 
     @property
     def private(self) -> bool:
@@ -81,24 +148,27 @@ class Dossier:
             raise InputError(
                 f"the evaluation is of type {type(outcome).__name__}; expected the Outcome of clear()."
             )
-        return replace(self, evaluation=outcome.to_dict())
+        return replace(self, evaluation=outcome)
 
-    def to_json(self) -> str:
-        """Return the dossier as JSON text."""
-        content: dict[str, Any] = {
+    def to_dict(self) -> dict[str, Any]:
+        """Return the dossier as plain JSON types."""
+        return {
             "format": FORMAT,
             "private": self.private,
             "statement": self.statement,
-            "mechanism": self.mechanism,
-            "noisy": json.loads(self.noisy.to_json()),
-            "released": json.loads(self.released.to_json()),
-            "predictor": self.predictor,
+            "mechanism": self.mechanism.to_dict(),
+            "noisy": self.noisy.to_dict(),
+            "released": self.released.to_dict(),
+            "predictor": None if self.predictor is None else self.predictor.to_dict(),
             "publication": None if self.publication is None else self.publication.to_dict(),
-            "steps": list(self.steps),
-            "theory": self.theory,
-            "evaluation": self.evaluation,
+            "steps": [step.to_dict() for step in self.steps],
+            "theory": self.theory.to_dict(),
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
         }
-        return json.dumps(content, allow_nan=False, indent=1)
+
+    def to_json(self) -> str:
+        """Return the dossier as JSON text."""
+        return json.dumps(self.to_dict(), allow_nan=False, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "Dossier":
@@ -109,37 +179,36 @@ class Dossier:
             raise FileFormatError(f"The dossier is not JSON ({error}): use one that ppsm wrote.") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise FileFormatError(f"The text is not a dossier of format {FORMAT}: use one that ppsm wrote.")
-        try:
-            dossier = cls(
-                mechanism=content["mechanism"],
-                noisy=Released.from_json(json.dumps(content["noisy"])),
-                released=Released.from_json(json.dumps(content["released"])),
-                predictor=content["predictor"],
-                publication=None
-                if content["publication"] is None
-                else Publication.from_dict(content["publication"]),
-                steps=tuple(content["steps"]),
-                theory=content["theory"],
-                evaluation=content["evaluation"],
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Dossier":
+        """Read what :meth:`to_dict` returned; fields that contradict each other are refused."""
+        with reading("dossier"):
+            for name in _MAPPINGS:
+                if not isinstance(fields[name], dict):
+                    raise FileFormatError(
+                        f"The dossier's field '{name}' is no mapping: use one that ppsm wrote."
+                    )
+            predictor, publication, outcome = (
+                fields["predictor"],
+                fields["publication"],
+                fields["evaluation"],
             )
-            claimed = content["private"]
-        except KeyError as error:
-            raise FileFormatError(f"The dossier has no field {error}: use one that ppsm wrote.") from None
-        except TypeError as error:
-            raise FileFormatError(f"The dossier cannot be read ({error}): use one that ppsm wrote.") from None
-        return _checked(dossier, claimed)
-
-
-def _checked(dossier: Dossier, claimed_private: object) -> Dossier:
-    for name in _MAPPINGS:
-        if not isinstance(getattr(dossier, name), dict):
-            raise FileFormatError(f"The dossier's field '{name}' is no mapping: use one that ppsm wrote.")
-    for step in dossier.steps:
-        if not isinstance(step, dict) or set(step) != _STEP_FIELDS:
-            raise FileFormatError("A step of the dossier lacks fields: use a dossier that ppsm wrote.")
-    if claimed_private is not dossier.private or dossier.noisy.record != dossier.released.record:
-        raise FileFormatError(
-            "The dossier contradicts its release on how the noise was drawn: the file was altered, so ask "
-            "for it again."
-        )
-    return dossier
+            dossier = cls(
+                mechanism=Parameters.from_dict(fields["mechanism"]),
+                noisy=Released.from_dict(fields["noisy"]),
+                released=Released.from_dict(fields["released"]),
+                predictor=None if predictor is None else PredictorNote.from_dict(predictor),
+                publication=None if publication is None else Publication.from_dict(publication),
+                steps=tuple(Step.from_dict(step) for step in fields["steps"]),
+                theory=Guarantees.from_dict(fields["theory"]),
+                evaluation=None if outcome is None else Outcome.from_dict(outcome),
+            )
+            claimed = fields["private"]
+        if claimed is not dossier.private or dossier.noisy.record != dossier.released.record:
+            raise FileFormatError(
+                "The dossier contradicts its release on how the noise was drawn: the file was altered, so "
+                "ask for it again."
+            )
+        return dossier

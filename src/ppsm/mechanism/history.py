@@ -1,6 +1,6 @@
 """A public past of a market, which predictors learn from: real days, or days invented for a case.
 
-An invented past has two parts. The days themselves (demand, cleared market, published figures) do not depend
+An invented past has two parts. The days themselves (demand, cleared market, published results) do not depend
 on alpha; they are cleared once. What they released does: the same days serve every alpha, with noise of its
 size.
 """
@@ -13,34 +13,31 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, as_numbers
 from ppsm.errors import InputError
 from ppsm.mechanism.coordination import Coordination
+from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.publication import MarketFigures
+from ppsm.privacy.publication import MarketResult
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive
 
-_LEAST_DAYS = 10
-# Days that cannot be served are drawn again, this many times as often as days are asked for.
-_MOST_DRAWS = 20
-
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Days of a market: the released demand of each, and the figures that the market published."""
+    """Days of a market: the released demand of each, and what the market published."""
 
     released: tuple[Released, ...]
-    figures: tuple[MarketFigures, ...]
+    results: tuple[MarketResult, ...]
 
     def __post_init__(self) -> None:
-        if len(self.released) != len(self.figures) or len(self.released) < _LEAST_DAYS:
+        if len(self.released) != len(self.results) or len(self.released) < TUNING.least_days:
             raise InputError(
-                f"the history has {len(self.released)} releases and {len(self.figures)} published outcomes; "
-                f"expected as many of each, and at least {_LEAST_DAYS}."
+                f"the history has {len(self.released)} releases and {len(self.results)} published outcomes; "
+                f"expected as many of each, and at least {TUNING.least_days}."
             )
-        labels = require_released(self.released[0], "history").labels
-        names = self.figures[0].price_names
-        for each, figures in zip(self.released, self.figures, strict=True):
-            if require_released(each, "history").labels != labels or figures.price_names != names:
+        entries = require_released(self.released[0], "history").entry_names
+        names = self.results[0].price_names
+        for each, result in zip(self.released, self.results, strict=True):
+            if require_released(each, "history").entry_names != entries or result.price_names != names:
                 raise InputError("the days of the history name different entries or prices: use one market.")
 
     @property
@@ -51,7 +48,7 @@ class History:
     @property
     def targets(self) -> FloatArray:
         """Days x (value, prices)."""
-        return np.array([np.concatenate([[day.value], day.prices]) for day in self.figures])
+        return np.array([np.concatenate([[day.value], day.prices]) for day in self.results])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +56,18 @@ class InventedDays:
     """Days that never were: their demands, which are no secrets, and what the market published."""
 
     demands: tuple[Sensitive, ...]
-    figures: tuple[MarketFigures, ...]
+    results: tuple[MarketResult, ...]
     seed: int
 
     def released(self, *, alpha: float, epsilon: float = 1.0) -> History:
-        """These days as the public saw them: releases with noise of this size beside the figures.
+        """These days as the public saw them: releases with noise of this size beside the results.
 
         Only the noise depends on alpha and epsilon.
         """
         noise = LaplaceMechanism(alpha=alpha, epsilon=epsilon)
         seeds = np.random.default_rng((self.seed, 1)).integers(2**62, size=len(self.demands))
         days = zip(self.demands, seeds, strict=True)
-        return History(tuple(noise.simulate(day, seed=int(seed)) for day, seed in days), self.figures)
+        return History(tuple(noise.simulate(day, seed=int(seed)) for day, seed in days), self.results)
 
 
 def invent_days(
@@ -101,8 +98,8 @@ def invent_days(
     base = as_numbers(typical, "the typical demand")
     lower, upper = coordination.public_bounds
     demands: list[Sensitive] = []
-    figures: list[MarketFigures] = []
-    for _ in range(_MOST_DRAWS * days):
+    results: list[MarketResult] = []
+    for _ in range(TUNING.most_draws * days):
         if len(demands) == days:
             break
         factor = 1.0 + generator.uniform(*stress)
@@ -112,9 +109,12 @@ def invent_days(
             continue
         demands.append(
             Sensitive(
-                demand, dataset="simulated-history", unit=coordination.unit, labels=coordination.entry_names
+                demand,
+                dataset="simulated-history",
+                unit=coordination.unit,
+                entry_names=coordination.entry_names,
             )
         )
         value = outcome.values[coordination.sensitive_follower]
-        figures.append(MarketFigures(value, outcome.prices, coordination.price_names, outcome.leader_cost))
-    return InventedDays(tuple(demands), tuple(figures), seed)
+        results.append(MarketResult(value, outcome.prices, coordination.price_names, outcome.leader_cost))
+    return InventedDays(tuple(demands), tuple(results), seed)

@@ -20,13 +20,15 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, as_numbers, frozen_vector
 from ppsm.errors import FileFormatError, InputError
+from ppsm.files import write_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.history import History
+from ppsm.mechanism.predictors import CrossValidation
+from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released, require_released
 
 FORMAT = "ppsm-learned/1"
-_FOLDS = 5
 
 
 class Regressor(Protocol):
@@ -53,15 +55,14 @@ def default_regressor() -> Regressor:
 class Learned:
     """A predictor that learned from history; make one with :meth:`train` or :meth:`load`.
 
-    ``cross_validation`` has the mean relative errors of value and prices on days that were left out, in per
-    cent of the mean size of each. ``trained_for`` says what a saved model is good for, such as the alpha of
-    its history; who loads it may insist on it (:meth:`insist_on`).
+    ``cross_validation`` has the errors on days that were left out. ``trained_for`` says what a saved model is
+    good for, such as the alpha of its history; who loads it may insist on it (:meth:`insist_on`).
     """
 
     regressor: Regressor
     entry_names: tuple[str, ...]
     price_names: tuple[str, ...]
-    cross_validation: dict[str, float]
+    cross_validation: CrossValidation
     name: str = "learned"
     publication: Publication | None = field(default=None)
     trained_for: Mapping[str, str | float] = field(default_factory=dict)
@@ -78,7 +79,7 @@ class Learned:
         errors = _cross_validated(chosen, features, targets)
         fitted = copy.deepcopy(chosen)
         fitted.fit(features, targets)
-        return cls(fitted, history.released[0].labels, history.figures[0].price_names, errors)
+        return cls(fitted, history.released[0].entry_names, history.results[0].price_names, errors)
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
         """The learned prices."""
@@ -93,7 +94,7 @@ class Learned:
         return float(said[0]), said[1:]
 
     def _predict(self, noisy: Released, coordination: Coordination) -> FloatArray:
-        if noisy.labels != self.entry_names or coordination.price_names != self.price_names:
+        if noisy.entry_names != self.entry_names or coordination.price_names != self.price_names:
             raise InputError(
                 f"the model was trained on the market of '{self.entry_names[0]}', ... and "
                 f"'{self.price_names[0]}', ..., found another: train one for this market."
@@ -123,13 +124,13 @@ class Learned:
             "format": FORMAT,
             "entry_names": list(self.entry_names),
             "price_names": list(self.price_names),
-            "cross_validation": self.cross_validation,
+            "cross_validation": self.cross_validation.to_dict(),
             "trained_for": dict(self.trained_for),
             "matrix": matrix.tolist(),
             "offset": offset.tolist(),
         }
         try:
-            Path(path).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+            write_atomically(Path(path), json.dumps(content, allow_nan=False))
         except OSError as error:
             raise InputError(
                 f"the model {path} cannot be written ({error.strerror}): choose another path."
@@ -143,7 +144,7 @@ class Learned:
             entries = tuple(str(name) for name in content["entry_names"])
             prices = tuple(str(name) for name in content["price_names"])
             matrix, offset = as_numbers(content["matrix"], "matrix"), as_numbers(content["offset"], "offset")
-            errors = {str(key): float(value) for key, value in content["cross_validation"].items()}
+            errors = CrossValidation.from_dict(content["cross_validation"])
             purpose = {str(key): value for key, value in content.get("trained_for", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}).") from None
@@ -201,11 +202,11 @@ def _affine(regressor: Regressor, entries: int) -> tuple[FloatArray, FloatArray]
     return matrix, offset
 
 
-def _cross_validated(regressor: Regressor, features: FloatArray, targets: FloatArray) -> dict[str, float]:
+def _cross_validated(regressor: Regressor, features: FloatArray, targets: FloatArray) -> CrossValidation:
     days = len(features)
-    fold_of = np.random.default_rng(0).permutation(days) % _FOLDS
+    fold_of = np.random.default_rng(0).permutation(days) % TUNING.folds
     said = np.empty_like(targets)
-    for fold in range(_FOLDS):
+    for fold in range(TUNING.folds):
         held = fold_of == fold
         model = copy.deepcopy(regressor)
         model.fit(features[~held], targets[~held])
@@ -216,11 +217,11 @@ def _cross_validated(regressor: Regressor, features: FloatArray, targets: FloatA
                 f"{int(held.sum())} days, expected ({int(held.sum())}, {targets.shape[1]}): mend it."
             )
         said[held] = part
-    return {
-        "days": float(days),
-        "value_error_percent": _relative(said[:, :1], targets[:, :1]),
-        "price_error_percent": _relative(said[:, 1:], targets[:, 1:]),
-    }
+    return CrossValidation(
+        days=float(days),
+        value_error_percent=_relative(said[:, :1], targets[:, :1]),
+        price_error_percent=_relative(said[:, 1:], targets[:, 1:]),
+    )
 
 
 def _relative(said: FloatArray, true: FloatArray) -> float:

@@ -15,22 +15,21 @@ Only step 1 takes a :class:`~ppsm.privacy.Sensitive`. :meth:`process`, which is 
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError, PrivacyError
 from ppsm.fidelity.problem import Bands, Norm, SearchLimits
 from ppsm.fidelity.result import FidelityResult
 from ppsm.mechanism.coordination import Coordination, Decision
-from ppsm.mechanism.dossier import Dossier
-from ppsm.mechanism.guarantees import faithful_distance, laplace_distance, privacy_cost
-from ppsm.mechanism.predictors import Prediction, Predictor, describe
+from ppsm.mechanism.dossier import Dossier, Parameters, Step
+from ppsm.mechanism.guarantees import Guarantees, faithful_distance, laplace_distance
+from ppsm.mechanism.predictors import Prediction, Predictor, PredictorNote
 from ppsm.mechanism.prior import PublicPrior
 from ppsm.mechanism.steps import (
     FOLLOWER,
-    Protocol,
+    StepLog,
     decide,
     predict_outcome,
     predict_prices,
@@ -84,9 +83,11 @@ class Laplace:
         *,
         ledger: Ledger,
         purpose: str,
-        keep: Callable[[Released], None] | None = None,
     ) -> Release:
         """Charge the ledger, add secure noise, and run the other steps on what came out.
+
+        It is :meth:`process` after :meth:`perturb`; who must not lose what was charged for when the other
+        steps are interrupted calls the two and keeps the noisy vector in between.
 
         Parameters
         ----------
@@ -98,10 +99,20 @@ class Laplace:
             M_L and M_F; ``Laplace`` needs none.
         ledger, purpose
             As in :meth:`ppsm.LaplaceMechanism.release`.
-        keep
-            Called with the noisy vector as soon as there is one, so that what was charged for is not lost if
-            the other steps are interrupted; :meth:`process` goes on from it.
         """
+        noisy = self.perturb(secret, coordination, predictor, ledger=ledger, purpose=purpose)
+        return self.process(noisy, coordination, predictor)
+
+    def perturb(
+        self,
+        secret: Sensitive,
+        coordination: Coordination,
+        predictor: Predictor | None = None,
+        *,
+        ledger: Ledger,
+        purpose: str,
+    ) -> Released:
+        """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise."""
         if refusal := refusal_of(secret):
             del secret
             raise refusal
@@ -112,10 +123,7 @@ class Laplace:
                 "The predictor rests on figures whose publication no ledger has noted, expected a recorded "
                 "one for a private release: publish them with publish_outcome(secret, game, ledger=...)."
             )
-        noisy = self.noise.release(secret, ledger=ledger, purpose=purpose)
-        if keep is not None:
-            keep(noisy)
-        return self.process(noisy, coordination, predictor)
+        return self.noise.release(secret, ledger=ledger, purpose=purpose)
 
     def simulate(
         self,
@@ -139,18 +147,17 @@ class Laplace:
     ) -> Release:
         """Steps 2a to 3b on a noisy vector: none for ``Laplace``."""
         del predictor
-        self.check_noisy(require_released(noisy, "noisy demand"), coordination)
-        dossier = self._dossier(noisy, noisy, Protocol(), None, {"distance": laplace_distance(noisy.record)})
+        self._checked(noisy, coordination)
+        dossier = self._dossier(noisy, noisy, StepLog(), None, Guarantees(laplace_distance(noisy.record)))
         return Release(noisy, noisy, dossier)
 
     def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
         """Refuse, before anything is charged, what would fail after it."""
         del predictor
-        _refuse_mismatch(secret.labels, secret.unit, coordination)
+        _refuse_mismatch(secret.entry_names, secret.unit, coordination)
 
-    def check_noisy(self, noisy: Released, coordination: Coordination) -> None:
-        """Refuse a noisy vector that this mechanism would not have made for the game."""
-        _refuse_mismatch(noisy.labels, noisy.unit, coordination)
+    def refuse_other_noise(self, noisy: Released) -> None:
+        """Refuse a noisy vector that this mechanism would not have made."""
         if (noisy.record.alpha, noisy.record.epsilon) != (self.alpha, self.epsilon):
             raise InputError(
                 f"The noisy vector was made for alpha = {noisy.record.alpha:g} and epsilon = "
@@ -158,33 +165,31 @@ class Laplace:
                 "the same."
             )
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"name": self.name, "alpha": self.alpha, "epsilon": self.epsilon}
+    def _checked(self, noisy: Released, coordination: Coordination) -> Released:
+        _refuse_mismatch(require_released(noisy, "noisy demand").entry_names, noisy.unit, coordination)
+        self.refuse_other_noise(noisy)
+        return noisy
+
+    def _parameters(self) -> Parameters:
+        return Parameters(name=self.name, alpha=self.alpha, epsilon=self.epsilon)
 
     def _dossier(
         self,
         noisy: Released,
         released: Released,
-        protocol: Protocol,
+        log: StepLog,
         predictor: Predictor | None,
-        theory: dict[str, Any],
+        theory: Guarantees,
     ) -> Dossier:
-        first = {
-            "step": "1",
-            "party": FOLLOWER,
-            "inputs": ["secret demand"],
-            "output": {"values": noisy.values.tolist()},
-            # How long step 1 took may depend on the secret.
-            "seconds": None,
-            "cpu_seconds": None,
-        }
+        # How long step 1 took may depend on the secret.
+        first = Step("1", FOLLOWER, ("secret demand",), {"values": noisy.values.tolist()}, None, None)
         return Dossier(
             mechanism=self._parameters(),
             noisy=noisy,
             released=released,
-            predictor=None if predictor is None else describe(predictor),
+            predictor=None if predictor is None else PredictorNote.of(predictor),
             publication=None if predictor is None else predictor.publication,
-            steps=(first, *(record.to_dict() for record in protocol.records)),
+            steps=(first, *log.steps),
             theory=theory,
         )
 
@@ -224,15 +229,15 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
     ) -> Release:
         """Steps 2a to 3b on a noisy vector."""
-        self.check_noisy(require_released(noisy, "noisy demand"), coordination)
+        self._checked(noisy, coordination)
         model = self._needed(predictor)
-        protocol = Protocol()
-        prices = predict_prices(protocol, noisy, coordination, model)
-        decision = decide(protocol, noisy, coordination, prices)
-        said = predict_outcome(protocol, noisy, coordination, model, decision)
+        log = StepLog()
+        prices = predict_prices(log, noisy, coordination, model)
+        decision = decide(log, noisy, coordination, prices)
+        said = predict_outcome(log, noisy, coordination, model, decision)
         bands = self._bands(said.value, coordination.entry_prices(said.prices))
         result = restore_fidelity(
-            protocol,
+            log,
             noisy,
             coordination,
             decision,
@@ -243,7 +248,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         )
         released = noisy.derive(result.parameter, f"fidelity ({self.name})")
         theory = self._theory(noisy, coordination, decision, said, bands.widened(result.widening), result)
-        dossier = self._dossier(noisy, released, protocol, model, theory)
+        dossier = self._dossier(noisy, released, log, model, theory)
         return Release(noisy, released, dossier, decision, said, result)
 
     def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
@@ -267,9 +272,8 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         del entry_prices
         return Bands.relative(value, None, eta_p=self.eta_p)
 
-    def _parameters(self) -> dict[str, Any]:
-        prior = None if self.prior is None else self.prior.to_dict()
-        return {**super()._parameters(), "eta_p": self.eta_p, "norm": self.norm, "prior": prior}
+    def _parameters(self) -> Parameters:
+        return replace(super()._parameters(), eta_p=self.eta_p, norm=self.norm, prior=self.prior)
 
     def _theory(
         self,
@@ -279,7 +283,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         said: Prediction,
         bands: Bands,
         result: FidelityResult,
-    ) -> dict[str, Any]:
+    ) -> Guarantees:
         distance = faithful_distance(
             noisy.record,
             self.norm,
@@ -288,10 +292,9 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             gap=result.gap,
         )
         if bands.price_width is None:
-            cost = {"available": False, "reason": "prices have no band in this mechanism"}
-        else:
-            cost = privacy_cost(coordination, decision, said.prices, bands.price_width)
-        return {"distance": distance, "cost_of_privacy": cost}
+            return Guarantees(distance, "prices have no band in this mechanism")
+        cost = coordination.cost_of_privacy(decision, said.prices, bands.price_width)
+        return Guarantees(distance, cost)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,8 +318,8 @@ class PPSM(PPSM_p):
     def _bands(self, value: float, entry_prices: FloatArray) -> Bands:
         return Bands.relative(value, entry_prices, eta_p=self.eta_p, eta_d=self.eta_d)
 
-    def _parameters(self) -> dict[str, Any]:
-        return {**super()._parameters(), "eta_d": self.eta_d}
+    def _parameters(self) -> Parameters:
+        return replace(super()._parameters(), eta_d=self.eta_d)
 
 
 MECHANISMS: dict[str, type[Laplace]] = {each.name: each for each in (Laplace, PPSM_p, PPSM)}
@@ -327,12 +330,12 @@ def _width(value: float, name: str) -> None:
         raise InputError(f"{name} is {value}; expected a fraction of at least 0, such as 0.001 for 0.1 %.")
 
 
-def _refuse_mismatch(labels: tuple[str, ...], unit: str, coordination: Coordination) -> None:
+def _refuse_mismatch(found: tuple[str, ...], unit: str, coordination: Coordination) -> None:
     names = coordination.entry_names
-    if labels != names:
+    if found != names:
         raise InputError(
-            f"The data have {len(labels)} entries beginning with '{labels[0]}', the game has {len(names)} "
-            f"beginning with '{names[0]}': label the data as the game does."
+            f"The data have {len(found)} entries beginning with '{found[0]}', the game has {len(names)} "
+            f"beginning with '{names[0]}': name the data as the game does."
         )
     if unit != coordination.unit:
         raise InputError(f"The data are in {unit}, the game is in {coordination.unit}: convert the data.")

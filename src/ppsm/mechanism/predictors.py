@@ -5,7 +5,8 @@ one place, so that any object with these two methods can be passed to a mechanis
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from ppsm.errors import InputError, SolverError
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.restore import restore
 from ppsm.games.follower import Follower
-from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.coordination import Coordination, Decision, reading
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
@@ -40,7 +41,7 @@ class Prediction:
 
 
 class Predictor(Protocol):
-    """Both models of the protocol; either may be a constant."""
+    """Both models; either may be a constant."""
 
     @property
     def name(self) -> str:
@@ -48,7 +49,7 @@ class Predictor(Protocol):
 
     @property
     def publication(self) -> Publication | None:
-        """The published figures that the predictions rest on, if there are any."""
+        """The published market result that the predictions rest on, if there is one."""
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> ArrayLike:
         """M_L, step 2a: the prices that the leader should expect."""
@@ -124,17 +125,17 @@ class PublicOutcome:
         """The published value and prices."""
         del decision
         require_released(noisy, "demand of step 3a")
-        return self.publication.figures.value, self._published(coordination)
+        return self.publication.result.value, self._published(coordination)
 
     def _published(self, coordination: Coordination) -> FloatArray:
-        figures = self.publication.figures
-        if figures.price_names != coordination.price_names:
+        result = self.publication.result
+        if result.price_names != coordination.price_names:
             raise InputError(
-                f"the publication of '{self.publication.dataset}' has {len(figures.price_names)} prices "
-                f"beginning with '{figures.price_names[0]}', the game has {len(coordination.price_names)} "
+                f"the publication of '{self.publication.dataset}' has {len(result.price_names)} prices "
+                f"beginning with '{result.price_names[0]}', the game has {len(coordination.price_names)} "
                 f"beginning with '{coordination.price_names[0]}': publish the outcome of this game."
             )
-        return figures.prices
+        return result.prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,10 +182,50 @@ class ModelBased:
         return outcome.value, coordination.row_prices(outcome.prices)
 
 
-def describe(predictor: Predictor) -> dict[str, Any]:
-    """What a dossier says about a predictor."""
-    said: dict[str, Any] = {"name": predictor.name}
-    for field in ("seed", "noise", "cross_validation"):
-        if hasattr(predictor, field):
-            said[field] = getattr(predictor, field)
-    return said
+@dataclass(frozen=True, kw_only=True)
+class CrossValidation:
+    """How far a trained model was off on days that it was not trained on.
+
+    The errors are mean relative ones, in per cent of the mean size of value and prices.
+    """
+
+    days: float
+    value_error_percent: float
+    price_error_percent: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the errors as plain JSON types."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "CrossValidation":
+        """Read what :meth:`to_dict` returned."""
+        return cls(**{str(name): float(value) for name, value in fields.items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictorNote:
+    """What a dossier says about a predictor; None for what it does not have."""
+
+    name: str
+    seed: int | None = None
+    noise: float | None = None
+    cross_validation: CrossValidation | None = None
+
+    @classmethod
+    def of(cls, predictor: Predictor) -> "PredictorNote":
+        """A note on a predictor, which may be anything with its two methods."""
+        known = ("seed", "noise", "cross_validation")
+        return cls(name=predictor.name, **{name: getattr(predictor, name, None) for name in known})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the note as plain JSON types."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "PredictorNote":
+        """Read what :meth:`to_dict` returned."""
+        with reading("predictor of the dossier"):
+            errors = fields.get("cross_validation")
+            known = None if errors is None else CrossValidation.from_dict(errors)
+            return cls(**{**fields, "cross_validation": known})

@@ -10,12 +10,10 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import InputError, SecretExposureError
 from ppsm.fidelity.problem import Prior
+from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.record import one_line
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive
-
-# Releases that agree more closely than this share of their mean are not believed to.
-_LEAST_SPREAD = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +58,7 @@ class PublicPrior:
         values = np.array([each.values for each in past])
         noise = float(np.mean([2.0 * each.record.scale**2 for each in past]))
         mean = values.mean(axis=0)
-        least = _LEAST_SPREAD * max(float(np.abs(mean).mean()), 1e-12)
+        least = TUNING.least_prior_spread * max(float(np.abs(mean).mean()), 1e-12)
         spread = np.sqrt(np.maximum(values.var(axis=0, ddof=1) - noise, least**2))
         return cls(mean, spread, f"{len(past)} past releases")
 

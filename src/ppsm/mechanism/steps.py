@@ -1,12 +1,12 @@
 """Steps 2a to 3b, one function each. They take released and public data only; a secret is refused at each.
 
-Every step says what it saw and what it did (:class:`StepRecord`), for the dossier.
+Every step says what it saw and what it did (:class:`~ppsm.mechanism.dossier.Step`), for the dossier.
 """
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,8 +18,10 @@ from ppsm.fidelity.proof.certificate import Claim, certify
 from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.result import FidelityResult
 from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.dossier import Step
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
+from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.released import Released, require_released
 from ppsm.status import Status
 
@@ -27,37 +29,12 @@ T = TypeVar("T")
 
 LEADER, FOLLOWER = "leader", "follower"
 
-_LARGEST_FACTOR = 1e12
 
-
-@dataclass(frozen=True, eq=False)
-class StepRecord:
-    """One step of the protocol: who did it, what it saw, what came out, and the time it took."""
-
-    step: str
-    party: str
-    inputs: tuple[str, ...]
-    output: dict[str, Any]
-    seconds: float
-    cpu_seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON types."""
-        return {
-            "step": self.step,
-            "party": self.party,
-            "inputs": list(self.inputs),
-            "output": self.output,
-            "seconds": self.seconds,
-            "cpu_seconds": self.cpu_seconds,
-        }
-
-
-class Protocol:
-    """The records of one run, in order; :meth:`run` takes a step and times it."""
+class StepLog:
+    """The steps of one run, in order; :meth:`run` takes one and times it."""
 
     def __init__(self) -> None:
-        self.records: list[StepRecord] = []
+        self.steps: list[Step] = []
 
     def run(
         self,
@@ -71,16 +48,16 @@ class Protocol:
         wall, cpu = time.perf_counter(), time.process_time()
         result = action()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        self.records.append(StepRecord(step, party, inputs, output(result), wall, cpu))
+        self.steps.append(Step(step, party, inputs, output(result), wall, cpu))
         return result
 
 
 def predict_prices(
-    protocol: Protocol, noisy: Released, coordination: Coordination, predictor: Predictor
+    log: StepLog, noisy: Released, coordination: Coordination, predictor: Predictor
 ) -> FloatArray:
     """Step 2a: the leader's model predicts prices."""
     require_released(noisy, "demand of step 2a")
-    return protocol.run(
+    return log.run(
         "2a",
         LEADER,
         ("noisy demand", f"predictor {predictor.name}"),
@@ -89,10 +66,10 @@ def predict_prices(
     )
 
 
-def decide(protocol: Protocol, noisy: Released, coordination: Coordination, prices: FloatArray) -> Decision:
+def decide(log: StepLog, noisy: Released, coordination: Coordination, prices: FloatArray) -> Decision:
     """Step 2b: the leader's problem with these prices fixed, (4) of the paper; its decision is sent."""
     require_released(noisy, "demand of step 2b")
-    return protocol.run(
+    return log.run(
         "2b",
         LEADER,
         ("noisy demand", "public models", "predicted prices"),
@@ -102,7 +79,7 @@ def decide(protocol: Protocol, noisy: Released, coordination: Coordination, pric
 
 
 def predict_outcome(
-    protocol: Protocol,
+    log: StepLog,
     noisy: Released,
     coordination: Coordination,
     predictor: Predictor,
@@ -110,7 +87,7 @@ def predict_outcome(
 ) -> Prediction:
     """Step 3a: the follower's model predicts its own value and prices."""
     require_released(noisy, "demand of step 3a")
-    return protocol.run(
+    return log.run(
         "3a",
         FOLLOWER,
         ("noisy demand", "leader's decision", f"predictor {predictor.name}"),
@@ -122,7 +99,7 @@ def predict_outcome(
 
 
 def restore_fidelity(
-    protocol: Protocol,
+    log: StepLog,
     noisy: Released,
     coordination: Coordination,
     decision: Decision,
@@ -156,7 +133,7 @@ def restore_fidelity(
 
     inputs = ["noisy demand", "leader's decision", "predicted value"]
     inputs += ["predicted prices"] * (bands.prices is not None) + ["public prior"] * (prior is not None)
-    return protocol.run("3b", FOLLOWER, (*inputs, "public bounds"), solve, fidelity_figures)
+    return log.run("3b", FOLLOWER, (*inputs, "public bounds"), solve, _fidelity_output)
 
 
 def _with_widening(found: FidelityResult, bands: Bands) -> FidelityResult:
@@ -192,7 +169,7 @@ def _with_widening(found: FidelityResult, bands: Bands) -> FidelityResult:
 def _least_factor(holds: Callable[[float], bool]) -> float:
     """The least factor (to 1 %) from 1 on at which something holds that holds from some factor on."""
     high = 1.0
-    while not holds(high) and high < _LARGEST_FACTOR:
+    while not holds(high) and high < TUNING.most_widening:
         high *= 2.0
     low = high / 2.0
     while high > 1.0 and high / low > 1.01:
@@ -201,7 +178,7 @@ def _least_factor(holds: Callable[[float], bool]) -> float:
     return high
 
 
-def fidelity_figures(result: FidelityResult) -> dict[str, Any]:
+def _fidelity_output(result: FidelityResult) -> dict[str, Any]:
     """The proof that comes with a faithful vector, as plain JSON types."""
     claim = result.claim
     certificate = result.certificate

@@ -1,12 +1,12 @@
 """Everything that touches the secret: its type, the noise, the budget and the audit."""
 
-from ppsm.privacy.accountant import Accountant, Balance, price
 from ppsm.privacy.audit import AuditReport, audit_laplace, audit_mechanism
+from ppsm.privacy.balance import Balance, price
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger, LedgerVerification
-from ppsm.privacy.owner import OwnerOnly, for_owner_only
+from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.publication import (
-    MarketFigures,
+    MarketResult,
     Publication,
     publish_outcome,
     simulated_publication,
@@ -16,14 +16,13 @@ from ppsm.privacy.released import Receipt, Released, require_released
 from ppsm.privacy.sensitive import Sensitive
 
 __all__ = [
-    "Accountant",
     "Adjacency",
     "AuditReport",
     "Balance",
     "LaplaceMechanism",
     "Ledger",
     "LedgerVerification",
-    "MarketFigures",
+    "MarketResult",
     "NoiseSource",
     "OwnerOnly",
     "Publication",

@@ -28,18 +28,38 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta, norm
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray
 
 FAMILIES = ("thresholds", "intervals", "likelihood-ratio sets")
-_QUANTILES = 64
-# Exact values that come up at least so often, and at most so many of them, get cells of their own.
-_ATOM_COUNT, _MOST_ATOMS = 5, 16
-# Shares of the runs that fit histograms and that pick events; all others measure. Fitting and picking are
-# kept apart for power, not for soundness: a histogram flatters itself on the runs it was fitted to.
-_FIT, _PICK = 0.15, 0.15
-_MOST_STATISTICS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventTuning:
+    """How events are searched for; the bound is sound for any choice.
+
+    Attributes
+    ----------
+    quantiles
+        Cells of a histogram, without the finer ones at both ends.
+    atom_count, most_atoms
+        Exact values that come up at least so often, and at most so many of them, get cells of their own.
+    fit, pick
+        Shares of the runs that fit histograms and that pick events; all others measure. Fitting and picking
+        are kept apart for power, not for soundness: a histogram flatters itself on the runs it was fitted to.
+    most_statistics
+        That are tried where there are more.
+    """
+
+    quantiles: int = 64
+    atom_count: int = 5
+    most_atoms: int = 16
+    fit: float = 0.15
+    pick: float = 0.15
+    most_statistics: int = 200
+
+
+TUNING = EventTuning()
 
 
 @dataclass(frozen=True)
@@ -88,8 +108,10 @@ def lower_bounds(first: FloatArray, second: FloatArray, failure: float) -> tuple
     failure
         The probability that any of the bounds may be wrong.
     """
-    chosen_on = int(len(first) * (_FIT + _PICK))
+    chosen_on = int(len(first) * (TUNING.fit + TUNING.pick))
     share = failure / len(FAMILIES)
+    from scipy.stats import norm  # here and below: it takes a second to load
+
     bounds = []
     with np.errstate(over="ignore", invalid="ignore"):  # statistics of huge outputs may be infinite
         chosen = choose_events(first[:chosen_on], second[:chosen_on], float(norm.isf(share / 2)))
@@ -108,6 +130,8 @@ def proven_loss(likely: int, rare: int, runs: int, failure: float) -> float:
     """
     if likely == 0:
         return 0.0
+    from scipy.stats import beta
+
     low = float(beta.ppf(failure / 2, likely, runs - likely + 1))
     high = 1.0 if rare == runs else float(beta.isf(failure / 2, rare + 1, runs - rare))
     return max(0.0, float(np.log(low) - np.log(high)))
@@ -115,7 +139,7 @@ def proven_loss(likely: int, rare: int, runs: int, failure: float) -> float:
 
 def choose_events(first: FloatArray, second: FloatArray, z: float) -> tuple[Event, ...]:
     """Return the most promising event of each family, judged by approximate limits of width ``z``."""
-    fitted_on = int(len(first) * _FIT / (_FIT + _PICK))
+    fitted_on = int(len(first) * TUNING.fit / (TUNING.fit + TUNING.pick))
     best: dict[str, tuple[float, Event]] = {}
     for statistic in _statistics(first[:fitted_on], second[:fitted_on]):
         a, b = statistic.of(first), statistic.of(second)
@@ -174,8 +198,10 @@ def _edges(a: FloatArray, b: FloatArray) -> FloatArray:
     A mechanism that shows its input once in a thousand runs repeats one value where an honest one has none.
     """
     pooled = np.sort(np.concatenate([a, b]))
-    tail = 10.0 * 2.0 ** np.arange(0, max(1.0, np.log2(len(pooled) / _QUANTILES / 10)))
-    ranks = np.concatenate([np.linspace(0, 1, _QUANTILES + 1)[1:-1] * len(pooled), tail, len(pooled) - tail])
+    tail = 10.0 * 2.0 ** np.arange(0, max(1.0, np.log2(len(pooled) / TUNING.quantiles / 10)))
+    ranks = np.concatenate(
+        [np.linspace(0, 1, TUNING.quantiles + 1)[1:-1] * len(pooled), tail, len(pooled) - tail]
+    )
     edges = pooled[np.clip(ranks.astype(np.int64), 0, len(pooled) - 1)]
     alone = np.concatenate([_atoms(pooled), [a.min(), b.min(), a.max(), b.max()]])
     return np.unique(np.concatenate([edges, alone, np.nextafter(alone, np.inf)]))
@@ -184,8 +210,8 @@ def _edges(a: FloatArray, b: FloatArray) -> FloatArray:
 def _atoms(pooled: FloatArray) -> FloatArray:
     """Return the values of a sorted sample that come up most, if they come up often."""
     values, counts = np.unique(pooled, return_counts=True)
-    most = np.argsort(-counts, kind="stable")[:_MOST_ATOMS]
-    return values[most[counts[most] >= _ATOM_COUNT]]
+    most = np.argsort(-counts, kind="stable")[: TUNING.most_atoms]
+    return values[most[counts[most] >= TUNING.atom_count]]
 
 
 def _cell_of(column: FloatArray, edges: FloatArray) -> IntArray:
@@ -205,7 +231,7 @@ def _statistics(first: FloatArray, second: FloatArray) -> Iterator[Statistic]:
     shift = np.abs(first.mean(axis=0) - second.mean(axis=0))
     spread = first.std(axis=0) + second.std(axis=0)
     telling = np.argsort(-shift / np.where(spread > 0, spread, 1.0), kind="stable")
-    telling = telling[: _MOST_STATISTICS // 4]
+    telling = telling[: TUNING.most_statistics // 4]
     reacting = int(telling[0])
     for entry in telling:
         yield _linear(f"entry {entry}", {int(entry): 1.0})

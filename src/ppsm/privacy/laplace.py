@@ -1,4 +1,4 @@
-"""The Laplace mechanism for alpha-indistinguishability (step 1 of the protocol).
+"""The Laplace mechanism for alpha-indistinguishability (step 1 of the paper's mechanism).
 
 Two data sets are adjacent when one entry differs by at most ``alpha``, so they are at most ``alpha`` apart in
 the L1 norm. Independent Laplace noise of scale ``alpha / epsilon`` on every entry then bounds the log-ratio
@@ -21,12 +21,10 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import quad
-from scipy.special import erfcx
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError, PrivacyError
-from ppsm.privacy.accountant import price
+from ppsm.privacy.balance import price
 from ppsm.privacy.ledger import Ledger, now
 from ppsm.privacy.noise import ExactLaplace, scale_for
 from ppsm.privacy.record import NoiseSource, ReleaseRecord, integer, positive_number
@@ -91,7 +89,7 @@ class LaplaceMechanism:
         noise = ExactLaplace(size=secret.dimension, scale=self.scale)
         receipt = ledger.spend(draft)
         values = apply_sealed(secret, noise.add_to)
-        return Released(values=values, labels=secret.labels, record=receipt.record, receipt=receipt)
+        return Released(values=values, entry_names=secret.entry_names, record=receipt.record, receipt=receipt)
 
     def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
         """Refuse what :meth:`release` would refuse for its cost, and charge nothing; for work done before."""
@@ -118,7 +116,7 @@ class LaplaceMechanism:
         values = apply_sealed(
             secret, lambda array: array + generator.laplace(scale=self.scale, size=array.shape)
         )
-        return Released(values=values, labels=secret.labels, record=record, receipt=None)
+        return Released(values=values, entry_names=secret.entry_names, record=record, receipt=None)
 
     def perturb_public(self, values: ArrayLike) -> FloatArray:
         """Add secure noise to public values, as audits need; this is no release and charges nothing.
@@ -181,6 +179,9 @@ class LaplaceMechanism:
         Laplace transform of a squared Laplace variable, with :math:`t = 1/(4u^2)`:
         :math:`\frac{2}{\sqrt\pi}\int_0^\infty 1 - (\sqrt\pi\, u\, \mathrm{erfcx}(u))^n\, du` scales.
         """
+        from scipy.integrate import quad  # here, for a quick start
+        from scipy.special import erfcx
+
         root_pi, dimension = math.sqrt(math.pi), _checked_dimension(dimension)
 
         def integrand(u: float) -> float:

@@ -26,7 +26,7 @@ from typing import Any
 
 from ppsm.errors import InputError, LedgerError, PpsmError
 from ppsm.privacy import ledger_file
-from ppsm.privacy.accountant import Balance, first_balance, no_budget
+from ppsm.privacy.balance import Balance, first_balance, no_budget
 from ppsm.privacy.ledger_file import NO_PREVIOUS, SCHEMA, Entry, LedgerFile
 from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number, utc_text
 from ppsm.privacy.released import Receipt, Released
@@ -150,7 +150,7 @@ class Ledger:
         return Receipt(entry.sequence, entry.hash, amount, balance.alpha, record)
 
     def note_publication(self, dataset: str, content: Mapping[str, Any]) -> Entry:
-        """Write down that figures computed from the true data were published, and which.
+        """Write down that a market result computed from the true data was published, and which.
 
         No budget covers such a publication, so nothing is charged: it is public by law or contract and lies
         outside the promise. The entry makes it an act that is seen, dated and cannot be taken back.

@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ppsm.errors import InputError, LedgerError
+from ppsm.files import sync_directory
 
 APPLICATION_ID = 0x7070736D  # "ppsm"
 NO_PREVIOUS = "0" * 64
@@ -141,7 +142,7 @@ class LedgerFile:
                 os.close(os.open(draft.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 draft._fill(genesis)
                 os.link(draft.path, self.path)
-            _sync_directory(self.path.parent)
+            sync_directory(self.path.parent)
         except FileExistsError:
             raise InputError(
                 f"{self.path} exists already: choose another path; a ledger is never overwritten."
@@ -307,12 +308,3 @@ def schema_of(connection: sqlite3.Connection) -> set[str]:
         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
     )
     return {str(row[0]) for row in rows}
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make sure that the new file's name survives a power cut as its content does."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -29,8 +29,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import opendp.mod as opendp_features
-import opendp.prelude as dp
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
@@ -44,6 +42,9 @@ _features_lock = threading.Lock()
 @contextmanager
 def _contributed_code() -> Iterator[None]:
     """Enable OpenDP's ``contrib`` feature, which all its measurements need, for one construction only."""
+    import opendp.mod as opendp_features  # here and below: OpenDP takes a second to load
+    import opendp.prelude as dp
+
     with _features_lock:
         already = _FEATURE in opendp_features.GLOBAL_FEATURES
         dp.enable_features(_FEATURE)
@@ -68,6 +69,8 @@ class ExactLaplace:
     def __init__(self, *, size: int, scale: float) -> None:
         self.size = size
         self.scale = scale
+        import opendp.prelude as dp
+
         with _contributed_code():
             space = (
                 dp.vector_domain(dp.atom_domain(T=float, nan=False), size=size),

@@ -1,9 +1,9 @@
 """What the market itself publishes about the true data: an explicit act of the owner, on record.
 
-Steps 2a and 3a of the protocol may use figures that are public anyway: the cost and the prices at which the
-market cleared with the **true** data. They are not covered by the promise of a release, so they never enter
-silently: the owner publishes them with :func:`publish_outcome`, the ledger notes it, and every dossier of a
-release that used them says so.
+Steps 2a and 3a of the mechanism may use a market result that is public anyway: the cost and the prices at
+which the market cleared with the **true** data. It is not covered by the promise of a release, so it never
+enters silently: the owner publishes it with :func:`publish_outcome`, the ledger notes it, and every dossier
+of a release that used it says so.
 """
 
 import math
@@ -21,8 +21,8 @@ from ppsm.privacy.sensitive import Sensitive, apply_sealed_silently, refusal_of
 
 
 @dataclass(frozen=True, eq=False)
-class MarketFigures:
-    """The figures of a cleared market that are made public: a value, and a price for each name."""
+class MarketResult:
+    """What a cleared market makes public: a value, and a price for each name."""
 
     value: float
     prices: FloatArray
@@ -40,7 +40,7 @@ class MarketFigures:
                 raise InputError(f"the published {what} is {number}, expected a finite number.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain JSON types."""
+        """Return the result as plain JSON types."""
         return {
             "value": float(self.value),
             "leader_cost": float(self.leader_cost),
@@ -51,19 +51,19 @@ class MarketFigures:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Publication:
-    """Figures that are public, with the record of how they became so.
+    """A market result that is public, and how it became so.
 
     Attributes
     ----------
-    figures
+    result
         What was published.
     dataset, purpose, time
-        Whose figures, why, and when (UTC).
+        Whose result, why, and when (UTC).
     entry_hash
         The hash of the ledger's entry about it; ``None`` for a simulated publication.
     """
 
-    figures: MarketFigures
+    result: MarketResult
     dataset: str
     purpose: str
     time: str
@@ -81,21 +81,21 @@ class Publication:
             "purpose": self.purpose,
             "time": self.time,
             "entry_hash": self.entry_hash,
-            "figures": self.figures.to_dict(),
+            "figures": self.result.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Publication":
         """Read what :meth:`to_dict` wrote."""
         try:
-            figures = fields["figures"]
+            result = fields["figures"]
             entry_hash = fields["entry_hash"]
             return cls(
-                figures=MarketFigures(
-                    value=float(figures["value"]),
-                    prices=_vector(figures["prices"]),
-                    price_names=tuple(figures["price_names"]),
-                    leader_cost=float(figures["leader_cost"]),
+                result=MarketResult(
+                    value=float(result["value"]),
+                    prices=_vector(result["prices"]),
+                    price_names=tuple(result["price_names"]),
+                    leader_cost=float(result["leader_cost"]),
                 ),
                 dataset=dataset_id(fields["dataset"]),
                 purpose=one_line(fields["purpose"], "purpose"),
@@ -112,9 +112,9 @@ class Publication:
 
 @runtime_checkable
 class PublishingMarket(Protocol):
-    """A market that publishes figures: what is asked of a coordination (:mod:`ppsm.mechanism`) here."""
+    """A market that publishes its result: what is asked of a coordination (:mod:`ppsm.mechanism`) here."""
 
-    def figures(self, demand: FloatArray) -> MarketFigures:
+    def market_result(self, demand: FloatArray) -> MarketResult:
         """Clear the market and return what it publishes."""
 
     def separate(self) -> "PublishingMarket":
@@ -124,19 +124,19 @@ class PublishingMarket(Protocol):
 def publish_outcome(
     secret: Sensitive, market: PublishingMarket, *, ledger: Ledger, purpose: str
 ) -> Publication:
-    """Clear the market with the true data and publish its figures: an act of the owner, noted in the ledger.
+    """Clear the market with the true data and publish its result: an act of the owner, noted in the ledger.
 
     Parameters
     ----------
     secret
-        The data. They are handed to ``market.separate().figures`` and to nothing else.
+        The data. They are handed to ``market.separate().market_result`` and to nothing else.
     market
         The coordination on which the mechanism runs. It keeps nothing of the data: the market is cleared with
         solvers of its own, which are dropped afterwards.
     ledger
         Where the publication is noted, before it is returned.
     purpose
-        One line on why the figures are public.
+        One line on why the result is public.
     """
     if refusal := refusal_of(secret):
         del secret
@@ -148,15 +148,15 @@ def publish_outcome(
         )
     if not isinstance(market, PublishingMarket):
         raise InputError(
-            f"The market is of type {type(market).__name__}, expected one with figures and separate: pass "
-            "the coordination itself, such as GameCoordination(game, unit=...)."
+            f"The market is of type {type(market).__name__}, expected one with market_result and separate: "
+            "pass the coordination itself, such as GameCoordination(game, unit=...)."
         )
     ledger.balance(secret.dataset)
-    figures = _cleared(secret, market)
-    content = {"purpose": purpose, "figures": figures.to_dict()}
+    result = _cleared(secret, market)
+    content = {"purpose": purpose, "figures": result.to_dict()}
     entry = ledger.note_publication(secret.dataset, content)
     return Publication(
-        figures=figures,
+        result=result,
         dataset=secret.dataset,
         purpose=purpose,
         time=entry.time,
@@ -164,27 +164,27 @@ def publish_outcome(
     )
 
 
-def _cleared(secret: Sensitive, market: PublishingMarket) -> MarketFigures:
-    figures: object = apply_sealed_silently(
+def _cleared(secret: Sensitive, market: PublishingMarket) -> MarketResult:
+    result: object = apply_sealed_silently(
         secret,
         # Made in here, the solvers that see the data are gone afterwards, from tracebacks too.
-        lambda values: market.separate().figures(values),
+        lambda values: market.separate().market_result(values),
         "The market could not be cleared with the true data (its reason is withheld, it may quote them): "
         "nothing was published, so clear it on the owner's side first.",
     )
-    if not isinstance(figures, MarketFigures):
-        kind = type(figures).__name__
-        del figures  # they may be the true data, and tracebacks show locals
+    if not isinstance(result, MarketResult):
+        kind = type(result).__name__
+        del result  # it may be the true data, and tracebacks show locals
         raise PrivacyError(
-            f"The market returned {kind}, expected MarketFigures: nothing was published; mend its figures."
+            f"The market returned {kind}, expected MarketResult: nothing was published; mend the market."
         )
-    return figures
+    return result
 
 
-def simulated_publication(figures: MarketFigures, *, dataset: str) -> Publication:
-    """Figures of test data that are public from the start, for experiments; no private release takes it."""
+def simulated_publication(result: MarketResult, *, dataset: str) -> Publication:
+    """A result of test data that are public from the start, for experiments; no private release takes it."""
     return Publication(
-        figures=figures,
+        result=result,
         dataset=dataset_id(dataset),
         purpose="simulation",
         time=utc_text(now()),

@@ -54,7 +54,7 @@ class Receipt:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True, slots=True)
 class Released:
-    """Values that may leave, with labels, unit and the record of their release.
+    """Values that may leave, with entry names, unit and the record of their release.
 
     ``private`` repeats what the record claims. In the process that drew the noise it is a fact; read from a
     file it is worth what the file's origin is worth: :meth:`ppsm.privacy.Ledger.confirm` checks the record
@@ -64,7 +64,7 @@ class Released:
     ----------
     values
         The noisy values, read-only.
-    labels
+    entry_names
         As in the secret.
     record
         How the values came about.
@@ -75,7 +75,7 @@ class Released:
     """
 
     values: FloatArray
-    labels: tuple[str, ...]
+    entry_names: tuple[str, ...]
     record: ReleaseRecord
     receipt: Receipt | None
     steps: tuple[str, ...] = ()
@@ -86,9 +86,13 @@ class Released:
                 "Tried to wrap a Sensitive as Released: release it through a mechanism."
             )
         store = object.__setattr__
-        store(self, "labels", unique_names(self.labels, self.record.dimension, "entry", "labels"))
         store(
-            self, "values", frozen_vector(self.values, len(self.labels), "released values", names=self.labels)
+            self, "entry_names", unique_names(self.entry_names, self.record.dimension, "entry", "entry_names")
+        )
+        store(
+            self,
+            "values",
+            frozen_vector(self.values, len(self.entry_names), "released values", names=self.entry_names),
         )
         for step in self.steps:
             one_line(step, "step")
@@ -119,36 +123,53 @@ class Released:
             raise SecretExposureError(
                 "Tried to derive released values from a Sensitive: use released data only."
             )
-        vector = frozen_vector(values, len(self.labels), f"values of the step '{step}'", names=self.labels)
+        vector = frozen_vector(
+            values, len(self.entry_names), f"values of the step '{step}'", names=self.entry_names
+        )
         return replace(self, values=vector, steps=(*self.steps, step))
 
     def __repr__(self) -> str:
         claim = f"alpha={self.record.alpha}, epsilon={self.record.epsilon}" if self.private else _NOT_PRIVATE
-        return f"<Released: {len(self.labels)} entries in {self.unit} of '{self.record.dataset}', {claim}>"
+        return (
+            f"<Released: {len(self.entry_names)} entries in {self.unit} of '{self.record.dataset}', {claim}>"
+        )
 
-    def to_json(self) -> str:
-        """Return the release as JSON text; numbers keep all their digits."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the release as plain JSON types."""
         content: dict[str, Any] = {"format": FORMAT, "private": self.private}
         if not self.private:
             content["notice"] = _NOT_PRIVATE
         content |= {
-            "labels": list(self.labels),
+            "labels": list(self.entry_names),
             "values": self.values.tolist(),
             "steps": list(self.steps),
             "record": self.record.to_dict(),
             "receipt": None if self.receipt is None else self.receipt.to_dict(),
         }
-        return json.dumps(content, allow_nan=False, indent=1)
+        return content
+
+    def to_json(self) -> str:
+        """Return the release as JSON text; numbers keep all their digits."""
+        return json.dumps(self.to_dict(), allow_nan=False, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "Released":
         """Read what :meth:`to_json` wrote; a text that contradicts itself is refused."""
         try:
-            content = _content(text)
+            content = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, fields: object) -> "Released":
+        """Read what :meth:`to_dict` returned; fields that contradict each other are refused."""
+        try:
+            content = _content(fields)
             record = ReleaseRecord.from_dict(content["record"])
             return cls(
                 values=content["values"],
-                labels=_texts(content["labels"], "labels"),
+                entry_names=_texts(content["labels"], "labels"),
                 record=record,
                 receipt=_receipt(content["receipt"], record),
                 steps=_texts(content["steps"], "steps"),
@@ -161,8 +182,7 @@ class Released:
             raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
 
 
-def _content(text: str) -> dict[str, Any]:
-    content = json.loads(text)
+def _content(content: object) -> dict[str, Any]:
     if not isinstance(content, dict) or content["format"] != FORMAT:
         raise FileFormatError(f"The text is not a release of format {FORMAT}: use one that ppsm wrote.")
     if content["private"] is not content["record"]["private"]:

@@ -1,6 +1,6 @@
 """The secret's type: data that only the doors of :mod:`ppsm.privacy` open, for a mechanism or for the owner.
 
-A :class:`Sensitive` shows its dimension, labels, unit and data set, and refuses everything that would
+A :class:`Sensitive` shows its dimension, entry names, unit and data set, and refuses everything that would
 show its values. This stops accidents: a log line, a traceback with local variables, a pickled task. It does
 not stop hostile code in the same process, which can read any memory; run untrusted code elsewhere.
 """
@@ -36,7 +36,7 @@ def refusing(action: str, of: str = _HIDDEN) -> Callable[..., NoReturn]:
 
 @final
 class Sensitive:
-    """A secret vector with public labels.
+    """A secret vector whose entries have public names.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Sensitive:
         The identifier under which the ledger adds up what is released about these data.
     unit
         The unit of every entry, such as ``"MWh"``.
-    labels
+    entry_names
         One public name per entry; ``entry0, entry1, ...`` by default. Names must not depend on the values.
     nonnegative
         Whether entries below zero are refused, as fits demands.
@@ -54,12 +54,12 @@ class Sensitive:
     Raises
     ------
     InputError
-        When the data cannot be used. The message names the label and the defect, never a value.
+        When the data cannot be used. The message names the entry and the defect, never a value.
     """
 
-    __slots__ = ("__weakref__", "_dataset", "_labels", "_unit", "_vault")
+    __slots__ = ("__weakref__", "_dataset", "_entry_names", "_unit", "_vault")
     _dataset: str
-    _labels: tuple[str, ...]
+    _entry_names: tuple[str, ...]
     _unit: str
     _vault: Vault
 
@@ -69,17 +69,19 @@ class Sensitive:
         *,
         dataset: str,
         unit: str,
-        labels: Iterable[str] | None = None,
+        entry_names: Iterable[str] | None = None,
         nonnegative: bool = True,
     ) -> None:
         # A traceback shows the locals of this frame, so all that may be the secret, if only passed in the
         # wrong place, must leave it before anything can fail.
-        check = _check_later(values, labels, unit, dataset, nonnegative)
-        del values, labels, unit, dataset
+        check = _check_later(values, entry_names, unit, dataset, nonnegative)
+        del values, entry_names, unit, dataset
         if hasattr(self, "_vault"):
             refusing("change")(self)
         store = object.__setattr__
-        for name, part in zip(("_vault", "_labels", "_unit", "_dataset"), run_sealed(check), strict=True):
+        for name, part in zip(
+            ("_vault", "_entry_names", "_unit", "_dataset"), run_sealed(check), strict=True
+        ):
             store(self, name, part)
 
     @property
@@ -88,9 +90,9 @@ class Sensitive:
         return self._dataset
 
     @property
-    def labels(self) -> tuple[str, ...]:
+    def entry_names(self) -> tuple[str, ...]:
         """The public name of every entry."""
-        return self._labels
+        return self._entry_names
 
     @property
     def unit(self) -> str:
@@ -100,7 +102,7 @@ class Sensitive:
     @property
     def dimension(self) -> int:
         """The number of entries, which is public."""
-        return len(self._labels)
+        return len(self._entry_names)
 
     def __len__(self) -> int:
         return self.dimension
@@ -209,7 +211,7 @@ def run_sealed(action: Callable[[], T]) -> T:
     try:
         return action()
     except PpsmError as error:
-        # The sentences of ppsm.privacy speak of labels and defects only; apply_sealed_silently hides others.
+        # The sentences of ppsm.privacy speak of names and defects only; apply_sealed_silently hides others.
         failure = type(error)(*error.args)
     except Exception as error:  # noqa: BLE001 - a foreign message may quote a value, so only its type is told
         failure = PrivacyError(
@@ -229,32 +231,32 @@ def _made_anew(interrupt: BaseException) -> BaseException:
 
 
 def _check_later(
-    values: ArrayLike, labels: object, unit: object, dataset: object, nonnegative: bool
+    values: ArrayLike, entry_names: object, unit: object, dataset: object, nonnegative: bool
 ) -> Callable[[], tuple[Vault, tuple[str, ...], str, str]]:
     """Bind what was passed to a closure, so that no caller's frame needs to hold it."""
 
     def check() -> tuple[Vault, tuple[str, ...], str, str]:
         array = _numbers(values)
-        names = unique_names(_label_names(labels), len(array), "entry", "labels")
+        names = unique_names(_public_names(entry_names), len(array), "entry", "entry_names")
         _refuse_defects(array, names, nonnegative)
         return _locked(array), names, one_line(unit, "unit"), dataset_id(dataset)
 
     return check
 
 
-def _label_names(labels: object) -> tuple[str, ...] | None:
-    if labels is None:
+def _public_names(entry_names: object) -> tuple[str, ...] | None:
+    if entry_names is None:
         return None
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    if isinstance(entry_names, str) or not isinstance(entry_names, Iterable):
         raise InputError(
-            f"labels is of type {type(labels).__name__}, expected one name per entry: pass a list."
+            f"entry_names is of type {type(entry_names).__name__}, expected one name per entry: pass a list."
         )
-    names = tuple(labels)
+    names = tuple(entry_names)
     for index, name in enumerate(names):
-        # Labels are published, so numbers among them may be the secret in the wrong place.
+        # Names are published, so numbers among them may be the secret in the wrong place.
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InputError(
-                f"The label of entry {index} is of type {type(name).__name__}, expected a printable name "
+                f"The name of entry {index} is of type {type(name).__name__}, expected a printable name "
                 "that may be published: pass text that does not depend on the values."
             )
     return names
@@ -287,15 +289,15 @@ def _converted(values: ArrayLike) -> FloatArray | None:
         return None
 
 
-def _refuse_defects(array: FloatArray, labels: tuple[str, ...], nonnegative: bool) -> None:
+def _refuse_defects(array: FloatArray, names: tuple[str, ...], nonnegative: bool) -> None:
     defects = [("not a finite number", ~np.isfinite(array))]
     if nonnegative:
         defects.append(("below zero", array < 0))
     for defect, found in defects:
         if found.any():
-            label = labels[int(np.flatnonzero(found)[0])]
+            name = names[int(np.flatnonzero(found)[0])]
             raise InputError(
-                f"The sensitive value of '{label}' is {defect}, expected a finite number"
+                f"The sensitive value of '{name}' is {defect}, expected a finite number"
                 f"{' of at least zero' if nonnegative else ''}: mend the data (the value is withheld)."
             )
 

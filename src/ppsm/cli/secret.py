@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ppsm.cases import Case, read_demand
 from ppsm.errors import InputError
+from ppsm.files import sync_directory
 from ppsm.privacy import Sensitive
 
 
@@ -18,7 +19,7 @@ def read_secret(case: Case, demand: Path | None, gas_stress: float | None, datas
         raise InputError(
             f"{given} of --gas-stress and --demand was given: say where the demand is from with one of them."
         )
-    return Sensitive(vector, dataset=dataset, unit="MWh", labels=case.delivery_ids)
+    return Sensitive(vector, dataset=dataset, unit="MWh", entry_names=case.delivery_ids)
 
 
 def owner_directory(directory: Path) -> Path:
@@ -27,6 +28,7 @@ def owner_directory(directory: Path) -> Path:
     try:
         path.mkdir(mode=0o700, exist_ok=True)
         path.chmod(0o700)
+        sync_directory(directory)  # what is kept in there must outlive a power cut
     except OSError as error:
         raise InputError(
             f"cannot keep '{path}' for the owner alone ({error.strerror or error}): choose another directory "

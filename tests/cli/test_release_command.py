@@ -6,15 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.commands import ppsm
 from typer.testing import CliRunner
 
 from ppsm import Ledger, Released, load_case
 from ppsm.cases import read_demand
 from ppsm.cli import app
 from ppsm.cli.units import fraction, numbers
+from ppsm.coordinations import GaucCoordination
 from ppsm.errors import InputError, LedgerError
-from ppsm.mechanism import Dossier, GaucCoordination
-from tests.commands import ppsm
+from ppsm.mechanism import Dossier
 
 RELEASE = ["release", "--case", "two_node", "--power-stress", "0", "--alpha", "300"]
 
@@ -52,8 +53,9 @@ def test_a_private_release_of_a_file(tmp_path: Path) -> None:
     released = read_demand(tmp_path / "out" / "released.csv", case, allow_negative=True)
     assert released == pytest.approx(dossier.released.values)
     assert dossier.evaluation is not None
-    assert dossier.evaluation["leader_cost"] == summary["objective_uc"]
-    assert dossier.mechanism["prior"]["source"] == "the file prior.csv"
+    assert dossier.evaluation.leader_cost == summary["leader_cost"]
+    assert dossier.mechanism.prior is not None
+    assert dossier.mechanism.prior.source == "the file prior.csv"
     ledger = Ledger(tmp_path / "out" / "ledger.db")
     assert ledger.confirm(dossier.released)
     assert ledger.verify().ok
@@ -71,7 +73,18 @@ def test_an_interrupted_release_goes_on_from_its_noise(
 ) -> None:
     demand, out = tmp_path / "demand.csv", tmp_path / "out"
     demand.write_text("node,demand_mwh\nhomes,800\n")
-    command = [*RELEASE, "--demand", str(demand), "--predictor", "model", "--out", str(out), "--json"]
+    command = [
+        *RELEASE,
+        "--demand",
+        str(demand),
+        "--predictor",
+        "model",
+        "--out",
+        str(out),
+        "--json",
+        "--time-limit",
+        "10",
+    ]
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -106,7 +119,9 @@ def test_an_interrupted_release_goes_on_from_its_noise(
 def test_the_shortest_release_publishes_no_figure_of_the_true_demand(tmp_path: Path) -> None:
     """The exact cost of the true market can be inverted: an entry follows from it and all the others."""
     (tmp_path / "demand.csv").write_text("node,demand_mwh\nhomes,812.3456789\n")
-    done = ppsm(*RELEASE, "--demand", "demand.csv", "--out", "out", "--json", cwd=tmp_path)
+    done = ppsm(
+        *RELEASE, "--demand", "demand.csv", "--out", "out", "--json", "--time-limit", "10", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     ledger = Ledger(tmp_path / "out" / "ledger.db")
     assert [entry.kind for entry in ledger.entries()] == ["genesis", "grant", "spend"]

@@ -114,40 +114,6 @@ class Balance:
         return replace(self, spent=exact_sum(self.spent, amount))
 
 
-class Accountant:
-    """Balances of many data sets in memory, for planning; the ledger keeps them on disk.
-
-    Examples
-    --------
-    >>> accountant = Accountant()
-    >>> accountant.grant("demand", Decimal(2), alpha=100.0, unit="MWh")
-    Balance(dataset='demand', alpha=100.0, unit='MWh', granted=Decimal('2'), spent=Decimal('0'))
-    """
-
-    def __init__(self) -> None:
-        self._balances: dict[str, Balance] = {}
-
-    def grant(
-        self, dataset: str, amount: Decimal, *, alpha: float | None = None, unit: str | None = None
-    ) -> Balance:
-        """Raise the budget of a data set; its first grant fixes the distance at which the budget is kept."""
-        balance = self._balances.get(dataset) or first_balance(dataset, alpha, unit)
-        self._balances[dataset] = balance.grant(amount, alpha, unit)
-        return self._balances[dataset]
-
-    def charge(self, record: ReleaseRecord) -> Balance:
-        """Charge a release to its data set at the distance of the budget."""
-        balance = self.balance(record.dataset)
-        self._balances[record.dataset] = balance.charge(balance.price(record))
-        return self._balances[record.dataset]
-
-    def balance(self, dataset: str) -> Balance:
-        """Return the balance of a data set, or say that it has none."""
-        if dataset not in self._balances:
-            raise no_budget(dataset)
-        return self._balances[dataset]
-
-
 def first_balance(dataset: str, alpha: float | None, unit: str | None) -> Balance:
     """Return the empty balance of a data set that is granted a budget for the first time."""
     if alpha is None or unit is None:

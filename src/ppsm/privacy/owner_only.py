@@ -13,24 +13,24 @@ from ppsm.arrays import FloatArray
 from ppsm.privacy.sensitive import Sensitive, apply_sealed_silently, refusal_of, refusing
 
 T = TypeVar("T")
-_MINE = "an OwnerOnly, whose figures are for the owner of the data: reveal() them where nobody else can read."
+_MINE = "an OwnerOnly, whose content is for the owner of the data: reveal() it where nobody else can read."
 
 
 @final
 class OwnerOnly(Generic[T]):
-    """Figures that only the owner of the secret may see; :meth:`reveal` is the owner's explicit act."""
+    """What only the owner of the secret may see; :meth:`reveal` is the owner's explicit act."""
 
     __slots__ = ("_opened",)
 
-    def __init__(self, figures: T) -> None:
-        self._opened: Callable[[], T] = lambda: figures
+    def __init__(self, content: T) -> None:
+        self._opened: Callable[[], T] = lambda: content
 
     def reveal(self) -> T:
-        """Return the figures. They must stay with the owner."""
+        """Return the content. It must stay with the owner."""
         return self._opened()
 
     def __repr__(self) -> str:
-        return "<OwnerOnly: figures hidden>"
+        return "<OwnerOnly: content hidden>"
 
     if not TYPE_CHECKING:
         __reduce__ = refusing("pickle", _MINE)

@@ -7,12 +7,12 @@ import pytest
 
 from ppsm import InputError, LinearProgram, Sensitive, StackelbergGame
 from ppsm.arrays import FloatArray
+from ppsm.coordinations import GameCoordination
 from ppsm.examples import freight_game, permit_game, water_game
-from ppsm.mechanism import MECHANISMS, PPSM, GameCoordination, Laplace, ModelBased, PPSM_p, PublicOutcome
-from ppsm.mechanism.owner_side import cost_errors, distances
+from ppsm.mechanism import MECHANISMS, PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
+from ppsm.owner.distances import cost_errors, distances
 from ppsm.privacy import simulated_publication
-
-from .conftest import TRUTH, towns_market
+from tests.mechanism.conftest import TRUTH, towns_market
 
 GAMES: dict[str, tuple[Callable[[], StackelbergGame], str]] = {
     "water": (water_game, "ML/day"),
@@ -26,8 +26,8 @@ def game_of(name: str) -> tuple[StackelbergGame, GameCoordination, Sensitive, Pu
     game = build()
     coordination = GameCoordination(game, unit=unit)
     truth = game.follower.nominal
-    secret = Sensitive(truth, dataset=name, unit=unit, labels=coordination.entry_names)
-    published = simulated_publication(coordination.figures(truth), dataset=name)
+    secret = Sensitive(truth, dataset=name, unit=unit, entry_names=coordination.entry_names)
+    published = simulated_publication(coordination.market_result(truth), dataset=name)
     return game, coordination, secret, PublicOutcome(published, seed=3)
 
 
@@ -62,7 +62,7 @@ def test_exact_prices_lead_to_a_decision_that_is_consistent_with_them(name: str)
     follower = coordination.follower_at(decision)
     value = follower.solve(truth).value
     assert value - dual_value(follower.at(truth), original.prices) <= 0.0201 * value
-    assert decision.cost <= original.leader_cost * (1 + 1e-6)
+    assert decision.leader_cost <= original.leader_cost * (1 + 1e-6)
 
 
 def dual_value(program: LinearProgram, prices: FloatArray) -> float:
@@ -162,7 +162,7 @@ def test_cost_of_privacy_of_a_convex_leader() -> None:
 )
 def test_where_no_cost_of_privacy_can_be_given_the_reason_is(name: str, reason: str | None) -> None:
     game, coordination, _, public = game_of(name)
-    prices = public.publication.figures.prices
+    prices = public.publication.result.prices
     decision = coordination.decide(game.follower.nominal, prices)
     widths = np.full(len(coordination.entry_names), 0.01)
     found = coordination.cost_of_privacy(decision, prices, widths)
@@ -181,4 +181,4 @@ def test_a_game_without_any_decision_says_so() -> None:
     # the leader's own rows are elastic; its bounds are not
     assert coordination.decide(game.follower.nominal, None).felt.sum() == pytest.approx(4)
     with pytest.raises(InputError, match="no outcome to publish"):
-        coordination.figures(game.follower.nominal)
+        coordination.market_result(game.follower.nominal)

@@ -1,4 +1,6 @@
-"""Step 2b for games in arrays: the leader's problem with the follower's prices fixed.
+"""Any :class:`~ppsm.games.stackelberg.StackelbergGame` as a coordination.
+
+Step 2b: the leader's problem with the follower's prices fixed.
 
 In the single-level form of a game (KKT of the follower) prices appear in the leader's rows and in the
 complementarity conditions "positive price => tight row". With prices fixed both are linear, so the leader's
@@ -18,22 +20,172 @@ problem (4) of the paper, would not do: where they contain no decision of the le
 say) fixed prices make them constants, and the cheapest decision would ignore the market altogether.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from ppsm.arrays import FloatArray, IntArray, SparseMatrix
+from ppsm.arrays import FloatArray, IntArray, SparseMatrix, frozen_vector
+from ppsm.bilevel.solve import solve_bilevel
+from ppsm.coordinations.tuning import TUNING
+from ppsm.errors import InputError, ModelError
+from ppsm.fidelity.problem import PublicBounds
+from ppsm.games.follower import Follower
+from ppsm.games.stackelberg import StackelbergGame
+from ppsm.interrupts import watched
+from ppsm.mechanism.coordination import Decision, Outcome, published
+from ppsm.privacy.publication import MarketResult
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
+from ppsm.status import Status
+from ppsm.theory import CostOfPrivacy, cost_of_privacy
 
-# Share of the follower's value by which a decision may be less consistent with the prices than the best one.
-_TOLERANCE = 0.02
-# A violated row of the leader weighs this many times the largest price.
-_PENALTY = 1e3
-_SECONDS = 60.0
+FOLLOWER = "follower"
+
 _ROUNDING = 1e-9
+
+
+class GameCoordination:
+    """A Stackelberg game whose follower's parameter is the sensitive vector.
+
+    The parameter with which the game was written is left out: demands come with every call.
+
+    Parameters
+    ----------
+    game
+        The game; its leader may see prices and answers of the follower.
+    unit
+        The unit of the sensitive vector.
+    bounds
+        A public pair (least, largest) for the entries, ``(0, inf)`` by default.
+    time_limit
+        Seconds for clearing the game.
+    """
+
+    def __init__(
+        self,
+        game: StackelbergGame,
+        *,
+        unit: str,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        time_limit: float = 60.0,
+    ) -> None:
+        if not isinstance(game, StackelbergGame):
+            raise ModelError(f"the game is a {type(game).__name__}; expected a ppsm.StackelbergGame.")
+        self._unit, self.time_limit = unit, time_limit
+        names = game.follower.parameter_names
+        nothing = np.zeros(len(names))
+        # The game's own parameter may be the secret; neither its numbers nor its rounding stay.
+        self._follower = replace(game.follower, nominal=nothing)
+        self._program = game.program(nothing)
+        checked = PublicBounds.of(bounds, names)
+        self._bounds = checked.lower, checked.upper
+
+    @property
+    def entry_names(self) -> tuple[str, ...]:
+        """The follower's parameter."""
+        return self._follower.parameter_names
+
+    @property
+    def unit(self) -> str:
+        """The unit of the sensitive vector."""
+        return self._unit
+
+    @property
+    def price_names(self) -> tuple[str, ...]:
+        """All rows of the follower."""
+        return self._follower.program.row_names
+
+    @property
+    def sensitive_follower(self) -> str:
+        """There is only one follower."""
+        return FOLLOWER
+
+    @property
+    def public_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Least and largest value of each entry."""
+        return self._bounds
+
+    def row_prices(self, follower_prices: FloatArray) -> FloatArray:
+        """All of them."""
+        return follower_prices
+
+    def entry_prices(self, prices: FloatArray) -> FloatArray:
+        """``F' prices``: the rate at which the follower's value rises with an entry."""
+        return np.asarray(self._follower.parameter_map.T @ prices)
+
+    def decide(self, demand: FloatArray, prices: FloatArray | None) -> Decision:
+        """The leader's problem with prices fixed, as this module's docstring has it."""
+        names = self._program.variable_names
+        minimised = None if prices is None else self._follower.sign * self._checked_prices(prices)
+        found = decide_at_prices(
+            self._program, self._follower.parameter_map, self._checked(demand), self._bounds, minimised
+        )
+        if found is None:
+            raise InputError(
+                "the leader has no decision that any demand within the public bounds allows: mend the game "
+                "or widen the bounds."
+            )
+        return Decision(found.variables, names, "leader's variables", found.cost, Status.PROVEN_OPTIMAL)
+
+    def follower_at(self, decision: Decision) -> Follower:
+        """The follower with the leader's decision moved to its right-hand sides."""
+        shift = -(self._program.coupling @ decision.felt)
+        return replace(self._follower, program=self._program.follower.shifted(np.asarray(shift)))
+
+    def clear(self, demand: FloatArray) -> Outcome:
+        """Solve the game exactly at a demand; Ctrl-C is raised, since an answer cut short is no outcome."""
+        vector = self._checked(demand)
+        shifted = self._program.follower.shifted(np.asarray(self._follower.parameter_map @ vector))
+        with watched() as watch:
+            found = solve_bilevel(replace(self._program, follower=shifted), time_limit=self.time_limit)
+            watch.check()
+        if not found.status.has_answer or found.follower_objective is None:
+            return Outcome(found.status, None, found.leader_bound, None, {}, None, 1, found.explanation)
+        prices = self._follower.sign * found.prices + 0.0
+        values = {FOLLOWER: found.follower_objective}
+        return Outcome(
+            found.status, found.leader_objective, found.leader_bound, found.gap, values, prices, solved=1
+        )
+
+    def market_result(self, demand: FloatArray) -> MarketResult:
+        """What the market publishes."""
+        return published(self.clear(demand), FOLLOWER, self.price_names)
+
+    def cost_of_privacy(
+        self, decision: Decision, prices: FloatArray, entry_widths: FloatArray
+    ) -> CostOfPrivacy | str:
+        """The paper's theorem for this leader, integers fixed at the decision."""
+        program = self._program
+        if program.response_matrix.nnz or program.response_cost.any() or program.price_cost.any():
+            return "the leader sees the follower's answer, or prices in its objective"
+        banded = np.zeros(len(self.price_names), dtype=np.bool_)
+        entries = self._follower.parameter_map.tocoo()
+        banded[entries.row] = True
+        if np.isin(np.unique(program.price_matrix.indices), np.flatnonzero(~banded)).any():
+            return (
+                "the leader sees prices of rows that the sensitive vector does not enter, which have no band"
+            )
+        widths = np.zeros(banded.size)
+        np.maximum.at(widths, entries.row, entry_widths[entries.col] / np.abs(entries.data))
+        if not np.isfinite(widths).all():
+            return "a price band is infinite"
+        try:
+            return cost_of_privacy(program, self._follower.sign * prices, widths, decision.felt)
+        except InputError:
+            return "the leader has no solution at the predicted prices with its integers fixed"
+
+    def separate(self) -> "GameCoordination":
+        """The same object: every solve starts from nothing, so nothing is left behind."""
+        return self
+
+    def _checked(self, demand: ArrayLike) -> FloatArray:
+        return frozen_vector(demand, len(self.entry_names), "the demand", names=self.entry_names)
+
+    def _checked_prices(self, prices: ArrayLike) -> FloatArray:
+        return frozen_vector(prices, len(self.price_names), "the price", names=self.price_names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +208,15 @@ def decide_at_prices(
     Without prices the follower's answer need only be feasible.
     """
     problem = _Problem(program, parameter_map, demand, bounds, prices)
-    least = solve_mip_with_highs(problem.with_cost(problem.consistency), SolveLimits(seconds=_SECONDS))
+    least = solve_mip_with_highs(
+        problem.with_cost(problem.consistency), SolveLimits(seconds=TUNING.decision_seconds)
+    )
     if least.columns is None or least.objective is None:
         return None
-    slack = _TOLERANCE * max(1.0, abs(problem.follower_value(least.columns)))
+    slack = TUNING.inconsistency * max(1.0, abs(problem.follower_value(least.columns)))
     problem.allow_no_more_violation_than(least.columns)
     second = problem.with_cost(problem.leader_cost, most_inconsistent=least.objective + slack)
-    best = solve_mip_with_highs(second, SolveLimits(seconds=_SECONDS))
+    best = solve_mip_with_highs(second, SolveLimits(seconds=TUNING.decision_seconds))
     columns = least.columns if best.columns is None else best.columns
     variables = columns[: len(program.variable_names)]
     variables = np.where(program.is_integer, np.round(variables), variables) + 0.0
@@ -151,7 +305,7 @@ class _Problem:
             )
         begin = self.variables + self.answers + self.entries
         vector[begin : begin + 2 * self.entries] = largest
-        vector[begin + 2 * self.entries :] = _PENALTY * largest
+        vector[begin + 2 * self.entries :] = TUNING.violation_weight * largest
         return vector
 
     def allow_no_more_violation_than(self, columns: FloatArray) -> None:
@@ -161,21 +315,18 @@ class _Problem:
 
     def with_cost(self, cost: FloatArray, most_inconsistent: float | None = None) -> MixedIntegerProgram:
         """The problem with an objective, and with a limit on S if one is given."""
-        matrix, lower, upper = self.matrix, self.row_lower, self.row_upper
-        if most_inconsistent is not None:
-            matrix = sp.csr_array(sp.vstack([matrix, sp.csr_array(self.consistency[None, :])]))
-            lower, upper = np.append(lower, -np.inf), np.append(upper, most_inconsistent)
-        linear = LinearProgram(
-            cost=cost,
-            matrix=matrix,
-            row_lower=lower,
-            row_upper=upper,
+        linear = LinearProgram.of(
+            cost,
+            self.matrix,
+            row_lower=self.row_lower,
+            row_upper=self.row_upper,
             column_lower=self.column_lower,
             column_upper=self.column_upper,
-            row_names=tuple(f"row{i}" for i in range(matrix.shape[0])),
-            column_names=tuple(f"column{i}" for i in range(matrix.shape[1])),
         )
-        integer = np.zeros(matrix.shape[1], dtype=np.bool_)
+        if most_inconsistent is not None:
+            limited = sp.csr_array(self.consistency[None, :])
+            linear = linear.with_rows(limited, upper=np.array([most_inconsistent]))
+        integer = np.zeros(cost.size, dtype=np.bool_)
         integer[: self.variables] = self.program.is_integer
         return MixedIntegerProgram(linear, integer)
 

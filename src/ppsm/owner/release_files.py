@@ -8,10 +8,13 @@ import numpy as np
 from ppsm.cases.csv_tables import fail, key, number, read_table
 from ppsm.cases.demand import write_demand
 from ppsm.cases.schema import Case
+from ppsm.files import write_atomically
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.prior import PublicPrior
 
 RELEASED, DOSSIER = "released.csv", "dossier.json"
+# Files that the owner alone can read.
+OWNER_MODE = 0o600
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,9 @@ class PriorRow:
 
 
 def write_release(directory: Path, case: Case, dossier: Dossier) -> None:
-    """Write the released vector and its dossier; each file appears complete or not at all."""
-    vector = directory / f"{RELEASED}.part"
-    write_demand(vector, case, dossier.released.values)
-    vector.replace(directory / RELEASED)
-    text = directory / f"{DOSSIER}.part"
-    text.write_text(dossier.to_json() + "\n", encoding="utf-8")
-    text.replace(directory / DOSSIER)
+    """Write the released vector and its dossier; when this returns both are on the disk."""
+    write_demand(directory / RELEASED, case, dossier.released.values)
+    write_atomically(directory / DOSSIER, dossier.to_json() + "\n")
 
 
 def read_prior(path: Path, case: Case) -> PublicPrior:

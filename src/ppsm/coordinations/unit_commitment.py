@@ -15,29 +15,20 @@ import numpy as np
 
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
+from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError
 from ppsm.games.follower import Follower
 from ppsm.interrupts import watched
 from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 from ppsm.markets.model.followers import PowerAnswer
-from ppsm.mechanism.coordination import Decision, Outcome
-from ppsm.mechanism.game import published
+from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.history import InventedDays, invent_days
-from ppsm.privacy.publication import MarketFigures
+from ppsm.privacy.publication import MarketResult
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
 from ppsm.theory import CostOfPrivacy
 
 GAS, ELECTRICITY = "gas", "electricity"
-
-_DECISION_GAP = 0.01
-_DECISION_SECONDS = 60.0
-_FEASIBILITY = 1e-7
-# Of an invented day the outcome counts, not its proof.
-_DAY_GAP = 0.01
-_DAY_SECONDS = 60.0
-# A year, at less than 10 ms a day once the first one is cleared.
-_HISTORY_DAYS = 365
 
 
 class GaucCoordination:
@@ -135,7 +126,11 @@ class GaucCoordination:
         if key not in self._decided:
             commitment = self.followers.commitment
             program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
-            limits = SolveLimits(gap=_DECISION_GAP, seconds=_DECISION_SECONDS, feasibility=_FEASIBILITY)
+            limits = SolveLimits(
+                gap=TUNING.decision_gap,
+                seconds=TUNING.decision_seconds,
+                feasibility=TUNING.decision_feasibility,
+            )
             outcome = commitment.solve_near_relaxation(self.power_stress, program, limits)
             self.decisions_solved += 1
             self._decided[key] = (
@@ -159,7 +154,7 @@ class GaucCoordination:
             watch.check()
         return outcome_of(solution)
 
-    def figures(self, demand: FloatArray) -> MarketFigures:
+    def market_result(self, demand: FloatArray) -> MarketResult:
         """What the markets publish."""
         return published(self.clear(demand), GAS, self.price_names)
 
@@ -178,7 +173,7 @@ class GaucCoordination:
         widths[np.diff(places.indptr) == 0] = float(entry_widths.max(initial=0.0))
         raised = (prices + widths)[self.followers.gas.plants]
         valid = bool((raised <= self.followers.levels.caps_at(power.levels)).all())
-        cost = decision.cost
+        cost = decision.leader_cost
         return CostOfPrivacy(cost, 0.0, cost, cost if valid else math.inf, indicative=True)
 
     def separate(self) -> "GaucCoordination":
@@ -193,13 +188,17 @@ class GaucCoordination:
         )
 
 
-def case_days(case: Case, power_stress: float, *, days: int = _HISTORY_DAYS, seed: int = 0) -> InventedDays:
+def case_days(
+    case: Case, power_stress: float, *, days: int = TUNING.history_days, seed: int = 0
+) -> InventedDays:
     """A public past of a case: days around its own demand, over its whole range of gas stress.
 
     A solver of its own clears them, so that the past depends on public data and the seed alone, never on a
     commitment that was found with the true demand.
     """
-    game = GaucCoordination(case, power_stress, gap=_DAY_GAP, time_limit=_DAY_SECONDS, proof=False)
+    game = GaucCoordination(
+        case, power_stress, gap=TUNING.day_gap, time_limit=TUNING.day_seconds, proof=False
+    )
     stress = min(case.gas_stress), max(case.gas_stress)
     return invent_days(game, case.demand_mwh(0.0), days=days, stress=stress, seed=seed)
 

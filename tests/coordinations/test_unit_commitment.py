@@ -11,10 +11,11 @@ import pytest
 from ppsm import InputError, Sensitive, load_case
 from ppsm.cases import Case
 from ppsm.cases.stress import check_stress
+from ppsm.coordinations import GaucCoordination
+from ppsm.coordinations.unit_commitment import case_days
 from ppsm.markets.gauc.solver import GaucSolution
-from ppsm.mechanism import PPSM, GaucCoordination, Laplace, ModelBased, PPSM_p, PublicOutcome
-from ppsm.mechanism.gauc import case_days
-from ppsm.mechanism.owner_side import cost_errors
+from ppsm.mechanism import PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
+from ppsm.owner.distances import cost_errors
 from ppsm.privacy import simulated_publication
 
 GAS_STRESS = 0.0
@@ -33,12 +34,12 @@ def game(case: Case) -> GaucCoordination:
 @pytest.fixture(scope="module")
 def secret(case: Case, game: GaucCoordination) -> Sensitive:
     demand = case.demand_mwh(GAS_STRESS)
-    return Sensitive(demand, dataset="two-node", unit=game.unit, labels=game.entry_names)
+    return Sensitive(demand, dataset="two-node", unit=game.unit, entry_names=game.entry_names)
 
 
 @pytest.fixture(scope="module")
 def public(case: Case, game: GaucCoordination) -> PublicOutcome:
-    figures = game.figures(case.demand_mwh(GAS_STRESS))
+    figures = game.market_result(case.demand_mwh(GAS_STRESS))
     return PublicOutcome(simulated_publication(figures, dataset="two-node"), seed=2)
 
 
@@ -58,7 +59,7 @@ def test_a_decision_follows_the_predicted_prices(case: Case, game: GaucCoordinat
     assert cheap.felt.tolist() == pytest.approx(unaware.felt.tolist())
     # no bid covers 1000 $/MWh: gas plants stand still, or the note says why they may not
     assert dear.felt.sum() < cheap.felt.sum() or dear.note
-    assert dear.cost >= cheap.cost
+    assert dear.leader_cost >= cheap.leader_cost
 
 
 def test_decisions_do_not_depend_on_what_was_cleared_before(case: Case, game: GaucCoordination) -> None:
@@ -135,7 +136,7 @@ def test_the_model_alone_makes_a_noisy_demand_servable(game: GaucCoordination, s
 def test_cost_of_privacy_is_an_indication_with_bids_fixed(
     case: Case, game: GaucCoordination, public: PublicOutcome
 ) -> None:
-    prices = public.publication.figures.prices
+    prices = public.publication.result.prices
     decision = game.decide(case.demand_mwh(GAS_STRESS), prices)
     entries = len(game.entry_names)
     narrow = game.cost_of_privacy(decision, prices, np.full(entries, 1e-6))

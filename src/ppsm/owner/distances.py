@@ -1,8 +1,8 @@
 """For the owner only: what a release is worth, measured against the secret.
 
-Nothing here enters a dossier or a shareable report. :func:`owner_figures` needs the secret itself and hands
-its answer out in an :class:`~ppsm.privacy.OwnerOnly`; :func:`cost_errors` compares two outcomes, of which the
-owner alone knows the original one unless it was published.
+Nothing here enters a dossier or a shareable report. :func:`distances_for_owner` needs the secret itself and
+hands its answer out in an :class:`~ppsm.privacy.OwnerOnly`; :func:`cost_errors` compares two outcomes, of
+which the owner alone knows the original one unless it was published.
 """
 
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ from ppsm.fidelity.proof.certificate import certify
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.guarantees import nearness
 from ppsm.mechanism.mechanisms import Release
-from ppsm.privacy.owner import OwnerOnly, for_owner_only
+from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
 from ppsm.theory import DistanceBound
 
 
 @dataclass(frozen=True)
-class OwnerFigures:
+class Distances:
     """How far a release is from the truth, in the unit of the data.
 
     ``l2_bound`` is ``2 ||D~ - D||``, what the theorem says of this very release (``None`` for ``Laplace``, or
@@ -37,21 +37,21 @@ class OwnerFigures:
     truth_in_bands: bool | None
 
 
-def owner_figures(secret: Sensitive, release: Release) -> OwnerOnly[OwnerFigures]:
+def distances_for_owner(secret: Sensitive, release: Release) -> OwnerOnly[Distances]:
     """Measure a release against the secret that it was made from."""
-    if secret.labels != release.released.labels:
+    if secret.entry_names != release.released.entry_names:
         raise InputError("the secret and the release name different entries: compare a release with its own.")
     return for_owner_only(secret, lambda truth: distances(truth, release))
 
 
-def distances(truth: FloatArray, release: Release) -> OwnerFigures:
+def distances(truth: FloatArray, release: Release) -> Distances:
     """The same for a true vector that is public test data."""
     noise = release.noisy.values - truth
     moved = release.released.values - truth
-    parameters = release.dossier.mechanism
-    has_bound = release.fidelity is not None and parameters["prior"] is None and parameters["norm"] == "l2"
+    made = release.dossier.mechanism
+    has_bound = made.prior is None and made.norm == "l2"
     factor = nearness("l2", release.fidelity.gap) if has_bound and release.fidelity is not None else None
-    return OwnerFigures(
+    return Distances(
         l1_noisy=float(np.abs(noise).sum()),
         l2_noisy=float(np.linalg.norm(noise)),
         l1_released=float(np.abs(moved).sum()),

@@ -1,0 +1,14 @@
+"""The games that the mechanism runs on: what it asks of them is :class:`ppsm.mechanism.Coordination`.
+
+::
+
+    GameCoordination    any_game          any StackelbergGame
+    GaucCoordination    unit_commitment   gas-aware unit commitment of a case, and a public past of it
+
+A new market is a third class with the same methods; nothing else needs to know it.
+"""
+
+from ppsm.coordinations.any_game import GameCoordination
+from ppsm.coordinations.unit_commitment import GaucCoordination
+
+__all__ = ["GameCoordination", "GaucCoordination"]

@@ -1,0 +1,39 @@
+"""The tuning numbers of the coordinations: how exactly, and for how long, a decision is sought."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinationTuning:
+    """What steers step 2b and the clearing of invented days; no result is wrong for another choice.
+
+    Attributes
+    ----------
+    inconsistency
+        Share of the follower's value by which a decision of a game may be less consistent with the prices
+        than the best one.
+    violation_weight
+        A violated row of a game's leader weighs this many times the largest price.
+    decision_seconds
+        For each solve of step 2b.
+    decision_gap
+        Of unit commitment in step 2b, which is a prediction.
+    decision_feasibility
+        By which rows of that unit commitment may be violated.
+    day_gap, day_seconds
+        Of clearing an invented day: its outcome counts, not its proof.
+    history_days
+        Of an invented past: a year, at less than 10 ms a day once the first one is cleared.
+    """
+
+    inconsistency: float = 0.02
+    violation_weight: float = 1e3
+    decision_seconds: float = 60.0
+    decision_gap: float = 0.01
+    decision_feasibility: float = 1e-7
+    day_gap: float = 0.01
+    day_seconds: float = 60.0
+    history_days: int = 365
+
+
+TUNING = CoordinationTuning()

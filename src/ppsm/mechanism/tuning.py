@@ -1,0 +1,31 @@
+"""The tuning numbers of the mechanism: what predictors learn from, and how far bands may open."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismTuning:
+    """What no argument of a mechanism or predictor says.
+
+    Attributes
+    ----------
+    folds
+        Of the cross-validation of a learned predictor.
+    least_days
+        That a history must have to be learned from.
+    most_draws
+        Invented days that cannot be served are drawn again, this many times as often as days are asked for.
+    least_prior_spread
+        Past releases that agree more closely than this share of their mean are not believed to.
+    most_widening
+        By which bands are widened at most to see whether a vector satisfies them.
+    """
+
+    folds: int = 5
+    least_days: int = 10
+    most_draws: int = 20
+    least_prior_spread: float = 0.01
+    most_widening: float = 1e12
+
+
+TUNING = MechanismTuning()

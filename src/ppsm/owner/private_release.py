@@ -1,0 +1,259 @@
+"""A private release of a case's demand, from the budget to the files, such that it can be stopped anywhere.
+
+It goes through four states, each an object whose one method leads to the next::
+
+    Granted    the ledger's budget covers the release, or an earlier call has drawn the noise already
+      | draw       check, charge the ledger, add noise (step 1), keep the noisy vector for the owner
+    Noisy      the noisy vector is paid for and on the disk
+      | restore    steps 2a to 3b, which see released and public data only
+    Restored   the faithful vector with its dossier
+      | write      the files, on the disk; only then is the kept noise forgotten
+    Written    done; the game may be cleared with the release
+
+What is published, and the charge, are on the ledger's disk before anything is released. Stopped once the
+noise is kept, in whatever way, the same calls go on from it: nothing is charged or published twice. What was
+kept must be of the same demand, setting and mechanism, and the ledger must have charged it.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ppsm.cases.schema import Case
+from ppsm.coordinations.unit_commitment import GaucCoordination
+from ppsm.errors import FileFormatError, InputError, LedgerError
+from ppsm.files import write_atomically
+from ppsm.mechanism.coordination import Outcome
+from ppsm.mechanism.dossier import Dossier
+from ppsm.mechanism.mechanisms import Laplace, Release
+from ppsm.mechanism.predictors import Predictor, PublicOutcome
+from ppsm.owner.release_files import OWNER_MODE, write_release
+from ppsm.privacy import (
+    Ledger,
+    Publication,
+    Released,
+    Sensitive,
+    for_owner_only,
+    publish_outcome,
+    simulated_publication,
+)
+
+PURPOSE = "coordination of gas and power markets"
+_LEDGER = "ledger.db"
+KEPT = "pending.json"
+# Enough of a hash for a seed.
+_SEED_DIGITS = 12
+
+
+def cell_name(case: Case, power_stress: float) -> str:
+    """Where a demand is released, as the owner's files write it."""
+    return f"{case.name} {power_stress!r}"
+
+
+def fingerprint(secret: Sensitive) -> str:
+    """What tells one demand from another, for the owner's own files: who knows it can test guesses."""
+    return for_owner_only(secret, lambda truth: hashlib.sha256(truth.tobytes()).hexdigest()).reveal()
+
+
+def mark_of(secret: Sensitive, cell: str) -> str:
+    """What tells the kept noise of one release from that of another, for the owner's own files."""
+    return f"{secret.dataset} {cell} {fingerprint(secret)}"
+
+
+@dataclass(frozen=True, eq=False)
+class KeptNoise:
+    """A noisy vector that is charged for but not written yet, and what was published beside it."""
+
+    noisy: Released
+    publication: Publication | None
+
+    def write(self, file: Path, mark: str) -> None:
+        """Keep what was charged for where the owner alone can read it."""
+        content = {
+            "of": mark,
+            "noisy": self.noisy.to_dict(),
+            "publication": None if self.publication is None else self.publication.to_dict(),
+        }
+        write_atomically(file, json.dumps(content, allow_nan=False, indent=1) + "\n", mode=OWNER_MODE)
+
+    @classmethod
+    def read(cls, file: Path, mark: str, mechanism: Laplace, ledger: Ledger) -> "KeptNoise":
+        """What was kept; refused if it is of another release or was never charged."""
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+            found, published = content["of"], content["publication"]
+            noisy = Released.from_dict(content["noisy"])
+            publication = None if published is None else Publication.from_dict(published)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(f"{file} cannot be read ({error}); choose another --out.") from None
+        if found != mark:
+            raise InputError(
+                f"{file} is of another demand or setting: give the same again, or choose another --out."
+            )
+        mechanism.refuse_other_noise(noisy)
+        if not noisy.private or noisy.steps or not ledger.confirm(noisy):
+            raise LedgerError(
+                f"The ledger has not charged the noisy vector in {file}: use the ledger that did, or choose "
+                "another --out."
+            )
+        return cls(noisy, publication)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Granted:
+    """A release that a ledger covers, or whose noise is drawn already; made by :meth:`begin`.
+
+    Attributes
+    ----------
+    mechanism, secret
+        What is done to which data.
+    ledger
+        Where it is charged.
+    directory
+        Where it is written.
+    file, mark
+        Where the noise is kept until then, and what tells it from the noise of another release.
+    kept
+        The noise that an earlier call has paid for, if there is any.
+    """
+
+    mechanism: Laplace
+    secret: Sensitive
+    ledger: Ledger
+    directory: Path
+    file: Path
+    mark: str
+    kept: KeptNoise | None
+
+    @classmethod
+    def begin(
+        cls,
+        mechanism: Laplace,
+        secret: Sensitive,
+        cell: str,
+        *,
+        directory: Path,
+        owner: Path,
+        ledger: Path | None = None,
+    ) -> "Granted":
+        """Open the ledger, and refuse what it does not cover before the markets are built for it.
+
+        Parameters
+        ----------
+        mechanism, secret, cell
+            What is released, and where (:func:`cell_name`).
+        directory, owner
+            For the files of the release, and for those that the owner alone can read.
+        ledger
+            By default one in the directory, whose budget covers one release.
+        """
+        book = _open_ledger(ledger, directory, secret.dataset, mechanism)
+        file, mark = owner / KEPT, mark_of(secret, cell)
+        kept = KeptNoise.read(file, mark, mechanism, book) if file.exists() else None
+        if kept is None:
+            mechanism.noise.check_budget(secret, book)
+        return cls(
+            mechanism=mechanism,
+            secret=secret,
+            ledger=book,
+            directory=directory,
+            file=file,
+            mark=mark,
+            kept=kept,
+        )
+
+    @property
+    def noise_is_kept(self) -> bool:
+        """Whether a call that is stopped now can be gone on with, without a new charge."""
+        return self.file.exists()
+
+    def publish(self, game: GaucCoordination) -> PublicOutcome:
+        """The predictor of the paper's setting, which rests on the market result of the true data.
+
+        It is published, on record, unless an earlier call has done so.
+        """
+        published = None if self.kept is None else self.kept.publication
+        if published is None:
+            published = publish_outcome(
+                self.secret, game, ledger=self.ledger, purpose="market report of the day"
+            )
+        # The noise on the leader's prices protects nothing, so its seed may be known.
+        return PublicOutcome(published, seed=int(str(published.entry_hash)[:_SEED_DIGITS], 16))
+
+    def draw(self, game: GaucCoordination, predictor: Predictor | None) -> "Noisy":
+        """Step 1, or what an earlier call has kept of it; ``Laplace`` needs no predictor."""
+        if self.kept is not None:
+            return Noisy(self, game, predictor, self.kept.noisy)
+        noisy = self.mechanism.perturb(self.secret, game, predictor, ledger=self.ledger, purpose=PURPOSE)
+        KeptNoise(noisy, None if predictor is None else predictor.publication).write(self.file, self.mark)
+        return Noisy(self, game, predictor, noisy)
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """A noisy vector that is charged for and kept."""
+
+    granted: Granted
+    game: GaucCoordination
+    predictor: Predictor | None
+    noisy: Released
+
+    def restore(self) -> "Restored":
+        """Steps 2a to 3b."""
+        release = self.granted.mechanism.process(self.noisy, self.game, self.predictor)
+        return Restored(self.granted, self.game.case, release)
+
+
+@dataclass(frozen=True, eq=False)
+class Restored:
+    """A release that is ready to be written."""
+
+    granted: Granted
+    case: Case
+    release: Release
+
+    def write(self) -> "Written":
+        """Write the files; the kept noise goes once they are on the disk, not before."""
+        written = Written.to(self.granted.directory, self.case, self.release)
+        self.granted.file.unlink(missing_ok=True)
+        return written
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A release whose files are on the disk."""
+
+    directory: Path
+    case: Case
+    release: Release
+
+    @classmethod
+    def to(cls, directory: Path, case: Case, release: Release) -> "Written":
+        """Write a release, seeded ones too, which begin here."""
+        write_release(directory, case, release.dossier)
+        return cls(directory, case, release)
+
+    def evaluated(self, outcome: Outcome) -> Dossier:
+        """Write the dossier again with the game cleared at the released vector."""
+        dossier = self.release.dossier.with_evaluation(outcome)
+        write_release(self.directory, self.case, dossier)
+        return dossier
+
+
+def simulated_outcome(secret: Sensitive, game: GaucCoordination, seed: int) -> PublicOutcome:
+    """The paper's setting beside seeded noise; that can be subtracted, so the markets may share solvers."""
+    result = for_owner_only(secret, game.market_result).reveal()
+    return PublicOutcome(simulated_publication(result, dataset=secret.dataset), seed=seed)
+
+
+def _open_ledger(path: Path | None, directory: Path, dataset: str, mechanism: Laplace) -> Ledger:
+    """The ledger to charge; a new one in the output directory covers exactly one such release."""
+    if path is not None:
+        return Ledger(path)
+    own = directory / _LEDGER
+    if own.exists():
+        return Ledger(own)
+    book = Ledger.create(own)
+    book.grant(dataset, epsilon=mechanism.epsilon, alpha=mechanism.alpha, unit="MWh")
+    return book
