@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.report import Table, median_seconds
-from ppsm import BilevelProgram, Follower, LinearProgram, Method, PpsmError, solve_bilevel
+from ppsm import BilevelProgram, Follower, LinearProgram, PpsmError, solve_bilevel
+from ppsm.bilevel.solution import Method
 from ppsm.examples import freight_game, permit_game, water_game
 from ppsm.solvers.highs import HIGHS, solve_lp
 

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ppsm import InputError, LinearProgram, Sensitive, StackelbergGame
+from ppsm import LinearProgram, Sensitive, StackelbergGame
 from ppsm.arrays import FloatArray
 from ppsm.coordinations import GameCoordination
+from ppsm.errors import InputError
 from ppsm.examples import freight_game, permit_game, water_game
 from ppsm.mechanism import MECHANISMS, PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
 from ppsm.owner.distances import cost_errors, distances

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppsm import InputError, Sensitive, load_case
+from ppsm import Sensitive, load_case
 from ppsm.cases import Case
 from ppsm.cases.stress import check_stress
 from ppsm.coordinations import GaucCoordination
 from ppsm.coordinations.unit_commitment import case_days
+from ppsm.errors import InputError
 from ppsm.markets.gauc.solver import GaucSolution
 from ppsm.mechanism import PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
 from ppsm.owner.distances import cost_errors

@@ -12,9 +12,10 @@ import pytest
 from markupsafe import escape
 from typer.testing import CliRunner
 
-from ppsm import InputError, Ledger, PrivacyError, Sensitive, load_case
+from ppsm import Ledger, Sensitive, load_case
 from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
+from ppsm.errors import InputError, PrivacyError
 from ppsm.experiments import RowStore
 from ppsm.experiments.conclusion import Comparison
 from ppsm.experiments.pages import ExampleRelease, Setting, shareable_page

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ppsm import InputError
+from ppsm.errors import InputError
 from ppsm.experiments import named, read_experiment
 from ppsm.experiments.grid import adjusted
 from ppsm.experiments.variants import Variant

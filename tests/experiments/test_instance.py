@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppsm import InputError, load_case
+from ppsm import load_case
+from ppsm.errors import InputError
 from ppsm.experiments.instance import Workspace, insist_on_answer, run_instance, simulate_instance
 from ppsm.experiments.row import Instance, Row
 from ppsm.experiments.tuning import Limits

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppsm import AuditReport, Ledger, Sensitive, audit_mechanism, load_case
+from ppsm import Ledger, Sensitive, audit_mechanism, load_case
 from ppsm.arrays import FloatArray
 from ppsm.coordinations import GaucCoordination
 from ppsm.experiments import pages
 from ppsm.experiments.pages import ExampleRelease, Setting, shareable_page
 from ppsm.mechanism import PPSM, PublicOutcome
-from ppsm.privacy import publish_outcome
+from ppsm.privacy import AuditReport, publish_outcome
 
 ALPHA, SAMPLES = 100.0, 200
 TRUTH, NEIGHBOUR = (800.0,), (900.0,)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ppsm import InputError, SolverError
+from ppsm.errors import InputError, SolverError
 from ppsm.experiments import Experiment, RowStore, run_experiment
 from ppsm.experiments.engines import InProcess, LocalEngine, WorkerDied, cluster
 from ppsm.experiments.instance import Workspace, failed_row

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ppsm import InputError
+from ppsm.errors import InputError
 from ppsm.experiments import RowStore
 from ppsm.experiments.row import Row
 from tests.experiments.small import a_failed_row as failed

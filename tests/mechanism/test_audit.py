@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppsm import AuditReport, Ledger, Released, Sensitive, audit_mechanism
+from ppsm import Ledger, Released, Sensitive, audit_mechanism
 from ppsm.arrays import FloatArray
 from ppsm.coordinations import GameCoordination
 from ppsm.mechanism import PPSM, Coordination, Decision, PublicOutcome
-from ppsm.privacy import Publication, publish_outcome
+from ppsm.privacy import AuditReport, Publication, publish_outcome
 
 from .conftest import DATASET, TRUTH
 

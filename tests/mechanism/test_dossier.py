@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from ppsm import CostOfPrivacy, FileFormatError, Status
+from ppsm import Status
+from ppsm.errors import FileFormatError
 from ppsm.mechanism import Decision, Outcome, PublicPrior
 from ppsm.mechanism.dossier import Parameters, Step
 from ppsm.mechanism.guarantees import ExpectedDistance, Guarantees
 from ppsm.mechanism.predictors import CrossValidation, PredictorNote
+from ppsm.mechanism.theory import CostOfPrivacy
 
 DISTANCE = ExpectedDistance(expected_l1=3.0, expected_l2=2.0, expected_squared_l2=4.0, premise="all is well")
 CLEARED = Outcome(Status.PROVEN_OPTIMAL, 15.0, 14.5, 0.03, {"gas": 7.0}, np.array([1.0, 2.0]))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppsm import InputError, SecretExposureError, Sensitive
+from ppsm import Sensitive
 from ppsm.coordinations import GameCoordination
-from ppsm.errors import FileFormatError
+from ppsm.errors import FileFormatError, InputError, SecretExposureError
 from ppsm.mechanism import PPSM, History, InventedDays, Learned, invent_days
 from ppsm.privacy import LaplaceMechanism
 

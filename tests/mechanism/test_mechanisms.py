@@ -11,18 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppsm import (
-    CostOfPrivacy,
-    InputError,
-    Ledger,
-    PrivacyError,
-    Released,
-    SecretExposureError,
-    Sensitive,
-    Status,
-)
+from ppsm import Ledger, Released, Sensitive, Status
 from ppsm.coordinations import GameCoordination
-from ppsm.errors import BudgetExceededError, FileFormatError
+from ppsm.errors import BudgetExceededError, FileFormatError, InputError, PrivacyError, SecretExposureError
 from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits
 from ppsm.mechanism import (
     MECHANISMS,
@@ -37,6 +28,7 @@ from ppsm.mechanism import (
     Release,
     steps,
 )
+from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.owner.distances import distances_for_owner
 from ppsm.privacy import LaplaceMechanism, publish_outcome
 

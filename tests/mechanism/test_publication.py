@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from ppsm import InputError, Ledger, PrivacyError, Sensitive
+from ppsm import Ledger, Sensitive
 from ppsm.arrays import FloatArray
 from ppsm.coordinations import GameCoordination
-from ppsm.errors import BudgetExceededError
+from ppsm.errors import BudgetExceededError, InputError, PrivacyError
 from ppsm.privacy import MarketResult, Publication, publish_outcome
 
 from .conftest import DATASET, TRUTH

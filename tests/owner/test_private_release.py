@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ppsm import InputError, Ledger, LedgerError, Sensitive, load_case
+from ppsm import Ledger, Sensitive, load_case
 from ppsm.coordinations import GaucCoordination
-from ppsm.errors import BudgetExceededError, FileFormatError
+from ppsm.errors import BudgetExceededError, FileFormatError, InputError, LedgerError
 from ppsm.mechanism import Dossier, Laplace
 from ppsm.owner.private_release import KEPT, Granted, cell_name
 from ppsm.owner.release_files import DOSSIER, RELEASED

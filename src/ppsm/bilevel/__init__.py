@@ -15,3 +15,8 @@ The algorithm, step by step, and where it is:
 ``solve`` runs these steps, ``solution`` is what comes out, ``tuning`` has all numbers that steer the search,
 and ``files/`` reads the instances of the libraries.
 """
+
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.verify import Finding, Verification
+
+__all__ = ["BilevelSolution", "Finding", "Method", "Verification"]

@@ -35,12 +35,12 @@ from ppsm.games.follower import Follower
 from ppsm.games.stackelberg import StackelbergGame
 from ppsm.interrupts import watched
 from ppsm.mechanism.coordination import Decision, Outcome, published
+from ppsm.mechanism.theory import CostOfPrivacy, cost_of_privacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
-from ppsm.theory import CostOfPrivacy, cost_of_privacy
 
 FOLLOWER = "follower"
 

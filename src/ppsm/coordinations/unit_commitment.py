@@ -23,10 +23,10 @@ from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 from ppsm.markets.model.followers import PowerAnswer
 from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.history import InventedDays, invent_days
+from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
-from ppsm.theory import CostOfPrivacy
 
 GAS, ELECTRICITY = "gas", "electricity"
 

@@ -11,8 +11,9 @@ Each room may import those above it. The names here are imported on demand: they
 longer than all the rest.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ppsm.front_door import front_door
 
 if TYPE_CHECKING:
     from ppsm.markets.check.certificate import Certificate, Fault, certify
@@ -38,22 +39,14 @@ __all__ = [
     "explain_gas",
 ]
 
-_HOMES = {
-    "check.certificate": ("Certificate", "Fault", "certify"),
-    "check.shortages": ("GasExplanation", "explain_gas"),
-    "gauc.solver": ("GasAwareCommitment", "GaucSolution"),
-    "model.commitment": ("Before", "UnitCommitment"),
-    "model.electricity": ("Dispatch", "ElectricityMarket"),
-    "model.gas": ("GasMarket", "build_gas_market"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"ppsm.markets.{module}"), name)
-    raise AttributeError(f"module 'ppsm.markets' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = front_door(
+    __name__,
+    {
+        "check.certificate": ("Certificate", "Fault", "certify"),
+        "check.shortages": ("GasExplanation", "explain_gas"),
+        "gauc.solver": ("GasAwareCommitment", "GaucSolution"),
+        "model.commitment": ("Before", "UnitCommitment"),
+        "model.electricity": ("Dispatch", "ElectricityMarket"),
+        "model.gas": ("GasMarket", "build_gas_market"),
+    },
+)

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, InputError
 from ppsm.games.follower import Follower
+from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.status import Status
-from ppsm.theory import CostOfPrivacy
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What theory says about a release before anyone looks at the secret (:mod:`ppsm.theory`)."""
+"""What theory says about a release before anyone looks at the secret (:mod:`ppsm.mechanism.theory`)."""
 
 import math
 from collections.abc import Mapping
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ppsm.mechanism.coordination import reading
+from ppsm.mechanism.theory import CostOfPrivacy, DistanceBound
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.record import ReleaseRecord
-from ppsm.theory import CostOfPrivacy, DistanceBound
 
 _SQUARED = "expected_squared_l2"
 

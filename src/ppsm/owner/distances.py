@@ -15,9 +15,9 @@ from ppsm.fidelity.proof.certificate import certify
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.guarantees import nearness
 from ppsm.mechanism.mechanisms import Release
+from ppsm.mechanism.theory import DistanceBound
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
-from ppsm.theory import DistanceBound
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ import pytest
 
 from ppsm.errors import InputError, ModelError
 from ppsm.examples import permit_game
+from ppsm.mechanism.theory import DistanceBound, cost_of_privacy
 from ppsm.program import BilevelProgram, LinearProgram
-from ppsm.theory import DistanceBound, cost_of_privacy
 
 
 def test_distance_bound_holds_for_projections_on_average() -> None:
