@@ -203,7 +203,6 @@ def test_closed_forms_by_hand() -> None:
     assert mechanism.scale == 3.0
     assert mechanism.variance == 18.0
     assert mechanism.expected_l1_error(10) == 30.0
-    assert mechanism.expected_squared_l2_error(10) == 180.0
     assert mechanism.quantile(0.5) == 0.0
     assert mechanism.quantile(0.75) == pytest.approx(3.0 * math.log(2.0))
     assert mechanism.quantile(0.25) == pytest.approx(-3.0 * math.log(2.0))
@@ -216,7 +215,6 @@ def test_errors_need_a_dimension(dimension: Any) -> None:
     for form in (
         mechanism.expected_l1_error,
         mechanism.expected_l2_error,
-        mechanism.expected_squared_l2_error,
     ):
         with pytest.raises(InputError, match="dimension"):
             form(dimension)

@@ -168,10 +168,6 @@ class LaplaceMechanism:
         """Return the mean L1 distance between a vector and its release, ``dimension * scale``."""
         return _checked_dimension(dimension) * self.scale
 
-    def expected_squared_l2_error(self, dimension: int) -> float:
-        """Return the mean squared L2 distance, ``2 * dimension * scale**2``."""
-        return _checked_dimension(dimension) * self.variance
-
     def expected_l2_error(self, dimension: int) -> float:
         r"""Return the mean L2 distance, which lies below ``scale * sqrt(2 * dimension)``.
 
