@@ -29,6 +29,10 @@ class Tuning:
     clearly: float = 1e-7
     """What counts as a multiplier, a slack or a fraction of an integer rather than as rounding."""
 
+    # branching
+    rounding: float = 1e-9
+    """A reduced cost below this share of what it is the difference of counts as zero in a proof."""
+
     # bounds
     m_margin: float = 0.01
     """A proven bound is widened by this share before it becomes an M: then a multiplier that touches its M

@@ -5,7 +5,7 @@
     GameCoordination    any_game          any StackelbergGame
     GaucCoordination    unit_commitment   gas-aware unit commitment of a case, and a public past of it
 
-A new market is a third class with the same methods; nothing else needs to know it.
+A new market is a third class with the same methods: ``PPSM(...).release`` runs on it.
 """
 
 from ppsm.coordinations.any_game import GameCoordination

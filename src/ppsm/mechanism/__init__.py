@@ -2,12 +2,15 @@
 
 ::
 
-    Laplace, PPSM_p, PPSM, Release        the mechanisms, and what they return
-    Coordination, Decision, Outcome       what they ask of a game (two are in ppsm.coordinations)
-    PublicOutcome, ModelBased, Learned    the models of steps 2a and 3a
-    History, InventedDays, invent_days    what Learned learns from
-    PublicPrior                           public knowledge about the entries
-    Dossier                               how a release came about, public parts only
+    mechanisms            Laplace, PPSM_p, PPSM: the five steps in order, and the Release they return
+    steps                 steps 2a to 3b one by one, and what is done where bands cannot be met
+    coordination          what they ask of a game (two are in ppsm.coordinations), Decision, Outcome
+    predictors, learned   the models of steps 2a and 3a: PublicOutcome, ModelBased, Learned
+    history               what Learned learns from
+    prior                 public knowledge about the entries
+    dossier               how a release came about, public parts only
+    guarantees, theory    what theory says of a release, and the theorems themselves
+    tuning                the numbers that steer the steps
 """
 
 from ppsm.mechanism.coordination import Coordination, Decision, Outcome

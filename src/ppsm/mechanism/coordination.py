@@ -137,7 +137,12 @@ def published(outcome: Outcome, follower: str, price_names: tuple[str, ...]) -> 
 
 
 class Coordination(Protocol):
-    """A game as the mechanism sees it."""
+    """A game as the mechanism sees it.
+
+    What the mechanism promises rests on this: ``decide``, ``follower_at`` and ``cost_of_privacy`` are functions
+    of their arguments and of public data alone. A solver that remembers what it saw at the true data and
+    starts from it would carry the secret past step 1; ``separate`` is for whoever must show it the truth.
+    """
 
     @property
     def entry_names(self) -> tuple[str, ...]:
@@ -163,7 +168,7 @@ class Coordination(Protocol):
         """The market's prices among the prices of all rows of the sensitive follower."""
 
     def entry_prices(self, prices: FloatArray) -> FloatArray:
-        """The price of each entry of the sensitive vector."""
+        """The price of each entry: what one more unit of it costs the follower (``F' prices``)."""
 
     def decide(self, demand: FloatArray, prices: FloatArray | None) -> Decision:
         """Step 2b: the leader's decision at predicted prices, with a public estimate of the demand.
@@ -172,10 +177,16 @@ class Coordination(Protocol):
         """
 
     def follower_at(self, decision: Decision) -> Follower:
-        """The sensitive follower once the leader has decided."""
+        """The sensitive follower once the leader has decided; its parameter is the sensitive vector.
+
+        ``decision.detail`` is None in a decision that was read from a file.
+        """
 
     def clear(self, demand: FloatArray) -> Outcome:
-        """Play the whole game with a demand vector."""
+        """Play the whole game with a demand vector.
+
+        Where it has no answer the outcome says so and nothing is raised; Ctrl-C is raised again.
+        """
 
     def market_result(self, demand: FloatArray) -> MarketResult:
         """Play the game and return what the market publishes; an error where it cannot be played."""

@@ -1,4 +1,15 @@
-"""Everything that touches the secret: its type, the noise, the budget and the audit."""
+"""Everything that touches the secret: its type, the noise, the budget and the audit.
+
+::
+
+    sensitive                  the secret's type, and the two doors into it
+    laplace, noise             step 1: check, charge, draw; the exact sampler
+    released, record           what may travel, and what it says about how it came about
+    ledger, ledger_file        budgets, charged before noise is drawn; the file and its hash chain
+    balance                    what releases cost together
+    publication, owner_only    the owner's acts: results made public on record, and what stays at home
+    audit, events              evidence against a mechanism's claim, and the statistics behind it
+"""
 
 from ppsm.privacy.audit import AuditReport, audit_laplace, audit_mechanism
 from ppsm.privacy.balance import Balance, price

@@ -206,6 +206,14 @@ class PersistentLp:
             reduced_costs=np.array(solution.col_dual),
         )
 
+    def ray(self) -> FloatArray | None:
+        """Row multipliers that prove the last solve infeasible (Farkas), None where HiGHS has none.
+
+        There is one only without presolve (:meth:`skip_presolve`).
+        """
+        status, has_ray, values = self._highs.getDualRay()
+        return np.array(values) if has_ray and status == highspy.HighsStatus.kOk else None
+
     def _settle(self) -> highspy.HighsModelStatus:
         """Without presolve HiGHS tells infeasible from unbounded."""
         return self._run_with({"presolve": "off"})

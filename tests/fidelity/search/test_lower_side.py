@@ -1,5 +1,6 @@
 """The lower side of the value band: walks from dual to dual, the proof by prices, monotone networks."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from ppsm.fidelity import SearchLimits
 from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
 from ppsm.fidelity.follower_lps import FollowerLps
-from ppsm.fidelity.search.best_first import Incumbent
+from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
 from ppsm.fidelity.search.lower_side import Prover, Walker, is_monotone, search_lower_side
 from ppsm.fidelity.search.supports import Trial
 from ppsm.program import LinearProgram
@@ -127,6 +128,22 @@ def test_a_box_is_halved_where_chords_lose_most_by_hand(monkeypatch: pytest.Monk
     below, above = prover._divided(PriceBox(np.array([0.5]), np.array([1.5])))
     assert (below.lower[0], below.upper[0]) == (0.5, 1.0)
     assert (above.lower[0], above.upper[0]) == (1.0, 1.5)
+
+
+def test_a_narrow_box_that_a_limit_left_open_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    prover, box = prover_of(low_problem(0), 1.0)
+    narrow = PriceBox(box.lower, box.lower + 1e-9)
+    monkeypatch.setattr(prover, "_tightened", lambda box, **_: narrow)
+    monkeypatch.setattr(type(prover._boxes()), "first", lambda _: narrow)
+    stopped = SearchOutcome(Status.INCUMBENT, prover.best, 0.1, 1)
+    monkeypatch.setattr(prover, "_run", lambda _: stopped)
+    monkeypatch.setattr(prover, "started", math.inf)
+    outcome = prover.by_prices()
+    assert outcome.status is Status.INCUMBENT
+    assert outcome.bound == 0.1
+    prover.has_open_box = False
+    monkeypatch.setattr(prover, "_run", lambda _: replace(stopped, status=Status.PROVEN_OPTIMAL))
+    assert prover.by_prices().status is Status.PROVEN_OPTIMAL
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -1,4 +1,14 @@
-"""Which reformulations to try for a game, best first, and why."""
+"""The menu of methods, and which of them to try for a game, best first, and why.
+
+::
+
+    branching         our own tree over complementarity pairs, with a proof at every leaf
+    strong_duality    one row for all pairs, where the leader moves the follower by binaries
+    big_m             a binary for each pair, with proven constants
+    scip_forms        SOS1 sets and indicators, which need no constants
+    unbounded         the same where the relaxation is unbounded
+    reformulation     what the last four turn a game into
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

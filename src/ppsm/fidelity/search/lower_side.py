@@ -151,6 +151,7 @@ class Prover:
     best: Incumbent
     started: float
     nodes: int = 0
+    has_open_box: bool = False
 
     def by_sides(self) -> SearchOutcome:
         """The plain tree, for followers whose prices may be negative."""
@@ -164,16 +165,21 @@ class Prover:
         box = self._tightened(box)
         if box is None:
             return self._proven()
-        # A bound for everything, in case that time runs out.
+        # A bound for everything, in case that a limit comes first. Points between the target and the best are
+        # in no box, so no bound is above the target.
+        target = self._target()
         outcome = self._within(box)
+        outcome = replace(outcome, bound=min(outcome.bound, target))
         if outcome.status is Status.PROVEN_OPTIMAL:
             return outcome
         everything = self._tightened(box, every_entry=True)
         left = [] if everything is None else [everything]
-        while left:
-            if time.perf_counter() > self.started + self.limits.seconds:
-                return replace(outcome, incumbent=self.best, nodes=self.nodes)
+        while left and not self.has_open_box:
+            if time.perf_counter() > self.started + self.limits.seconds or self.nodes > self.limits.nodes:
+                break
             left += self._divided(left.pop())
+        if left or self.has_open_box:
+            return replace(outcome, incumbent=self.best, nodes=self.nodes)
         return self._proven()
 
     def _divided(self, box: PriceBox) -> list[PriceBox]:
@@ -187,8 +193,9 @@ class Prover:
         self.nodes += 1
         entry = int(np.argmax(loss))
         if not box.upper[entry] - box.lower[entry] > TUNING.least_width:
-            # Chords lose nothing any more: what is left open is up to complementarity.
-            self._run(self._two_trees(box, self._rest()))
+            # Chords lose nothing any more: what is left open is up to complementarity, and to the limits.
+            settled = self._run(self._two_trees(box, self._rest())).status is Status.PROVEN_OPTIMAL
+            self.has_open_box |= not settled
             return []
         halves = box.split(entry, 0.5 * float(box.lower[entry] + box.upper[entry]))
         return [one for one in map(self._tightened, halves) if one is not None]
