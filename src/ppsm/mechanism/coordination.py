@@ -139,9 +139,10 @@ def published(outcome: Outcome, follower: str, price_names: tuple[str, ...]) -> 
 class Coordination(Protocol):
     """A game as the mechanism sees it.
 
-    What the mechanism promises rests on this: ``decide``, ``follower_at`` and ``cost_of_privacy`` are functions
-    of their arguments and of public data alone. A solver that remembers what it saw at the true data and
-    starts from it would carry the secret past step 1; ``separate`` is for whoever must show it the truth.
+    What the mechanism promises rests on this: ``decide``, ``follower_at`` and ``cost_of_privacy`` are
+    functions of their arguments and of public data alone. A solver that remembers what it saw at the true
+    data and starts from it would carry the secret past step 1; ``separate`` is for whoever must show it the
+    truth.
     """
 
     @property
