@@ -26,7 +26,7 @@ def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
 
 def write_bytes_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     """The same for bytes."""
-    # No two writers at work have the same number; what a dead one left behind goes.
+    # No two writers at work have the same number.
     part = path.with_name(f".{path.name}.{threading.get_native_id()}.part")
     part.unlink(missing_ok=True)
     try:

@@ -1,22 +1,28 @@
 """Claims of optimality and their second opinion: true ones are confirmed, planted wrong ones are refuted."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
+from ppsm.bilevel import second_opinion as opinions
 from ppsm.bilevel import solve as engine
-from ppsm.bilevel.incumbent import FirstLook
+from ppsm.bilevel.incumbent import FirstLook, first_look
 from ppsm.bilevel.kkt import build_kkt
+from ppsm.bilevel.methods import Attempt, attempts, branching
+from ppsm.bilevel.methods.branching import branch
 from ppsm.bilevel.second_opinion import Opinion, Verdict, branch_for_better
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.bilevel.tuning import TUNING
+from ppsm.errors import SolverError
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
@@ -63,7 +69,8 @@ def test_the_handbooks_game_in_any_order(order: tuple[tuple[int, ...], ...], met
     assert solution.leader_objective == pytest.approx(-26)
     assert solution.status is Status.PROVEN_OPTIMAL
     assert solution.verified
-    assert solution.second_opinion.startswith("branching on pairs, ")
+    proof = "weak duality at every leaf" if method is Method.AUTO else "branching on pairs, "
+    assert solution.second_opinion.startswith(proof)
 
 
 @pytest.mark.parametrize("block", range(5))
@@ -148,7 +155,80 @@ def test_without_time_for_a_second_opinion_the_answer_says_so(monkeypatch: pytes
 
 def test_the_second_way_confirms_where_branching_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     late = Opinion(Verdict.UNDECIDED, "branching on pairs was not through after 1 node")
-    monkeypatch.setattr(engine, "branch_for_better", lambda *_: late)
+    monkeypatch.setattr(opinions, "branch_for_better", lambda *_: late)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.verified
-    assert "without presolve, with another seed" in solution.second_opinion
+    assert solution.second_opinion.endswith("by SOS1 sets, without presolve")
+
+
+def test_constants_that_are_too_small_are_not_confirmed_by_the_program_they_are_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Branching is late and M cuts the optimum off: who asks the same program again is told the same."""
+    late = Opinion(Verdict.UNDECIDED, "branching on pairs was not through after 1 node")
+    monkeypatch.setattr(opinions, "branch_for_better", lambda *_: late)
+    monkeypatch.setattr(engine, "attempts", tampered_attempts)
+    solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
+    assert solution.leader_objective == pytest.approx(-26)  # SCIP, which has no constants, knows better
+    assert solution.status is Status.INCUMBENT
+    assert "failed verification" in solution.explanation
+
+
+def tampered_attempts(*arguments: Any) -> Iterator[Attempt]:
+    """Programs that cut off what costs less than -23.5, as a constant that is too small does."""
+    for attempt in attempts(*arguments):
+        problem = attempt.form.problem
+        linear = problem.linear.with_rows(sp.csr_array(problem.linear.cost[None, :]), lower=np.array([-23.5]))
+        yield replace(attempt, form=replace(attempt.form, problem=replace(problem, linear=linear)))
+
+
+def test_a_relaxations_bound_above_a_verified_point_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "first_look", lambda *given: replace(first_look(*given), bound=-20.0))
+    solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
+    assert solution.leader_objective == pytest.approx(-26)
+    assert solution.leader_bound == pytest.approx(-26)
+    assert solution.verified
+
+
+def test_a_solver_that_fails_the_second_opinion_does_not_cost_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise SolverError("HiGHS ended an LP with 'Unknown'.")
+
+    monkeypatch.setattr(opinions, "branch", fail)
+    solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
+    assert solution.status is Status.PROVEN_OPTIMAL
+    assert solution.leader_objective == pytest.approx(-26)
+
+
+def test_a_tree_without_time_keeps_its_nodes_open() -> None:
+    kkt = build_kkt(handbook(*ORDERS[0]))
+    tree = branch(kkt, cutoff=None, gap=1e-9, deadline=-math.inf)
+    assert (tree.nodes, tree.is_complete, tree.columns) == (0, False, None)
+    assert tree.bound == -INF
+    tree = branch(kkt, cutoff=None, gap=1e-9, deadline=math.inf)
+    assert tree.is_complete
+    assert tree.is_certified
+    assert tree.objective == pytest.approx(-26)
+    assert tree.bound == pytest.approx(-26)
+
+
+def test_weak_duality_by_hand() -> None:
+    """``min x`` with ``x >= 3`` as a row: a price of 1 proves 3, one of 1/2 proves 1.5."""
+    follower = LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[0], column_upper=[9])
+    program = BilevelProgram.from_arrays(
+        follower=follower,
+        coupling=[[0]],
+        leader_cost=[1],
+        leader_matrix=[[1]],
+        leader_lower=[3],
+        variable_upper=10,
+    )
+    tree = branching._Branching(build_kkt(program), None, 1e-9, math.inf, first=False)
+    root, width = tree._root(), tree._program.shape[1]
+    cost = np.where(np.arange(width) == 0, 1.0, 0.0)
+    prices = np.zeros(tree._program.shape[0])
+    for price, proven in ((1.0, 3.0), (0.5, 1.5), (0.0, 0.0), (1.5, 4.5 - 0.5 * 10), (-1.0, 0.0)):
+        prices[0] = price
+        assert tree._weak_duality(root, prices, cost) == pytest.approx(proven)

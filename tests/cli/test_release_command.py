@@ -158,7 +158,8 @@ def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
     done = ppsm(*RELEASE, *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "NOT PRIVATE" in done.stdout
-    assert "For the owner only" in done.stdout
+    assert "For the owner only" in done.stderr
+    assert "distance of the noisy demand" not in done.stdout
     assert not (tmp_path / "out" / "ledger.db").exists()
     text = (tmp_path / "out" / "dossier.json").read_text()
     assert "NOT PRIVATE" in text

@@ -148,6 +148,10 @@ def test_the_owners_report_is_for_one_reader(shared: Path, private: Path) -> Non
 def test_nothing_shared_holds_the_secret(private: Path) -> None:
     out = private / "out"
     rows = RowStore(out / "owner").rows()
+    refused = ppsm("report", "out/owner", "--out", "shared", cwd=private)
+    assert refused.returncode == 2
+    assert "measured against a secret demand" in refused.stderr
+    assert not (private / "shared").exists()
     assert sorted(row.mechanism for row in rows) == ["laplace", "ppsm", "ppsm+learned", "ppsm-p"]
     for name in ("rows.parquet", "originals.json", "settings.json", "grids.json", "compare.csv"):
         assert stat.S_IMODE((out / "owner" / name).stat().st_mode) == 0o600

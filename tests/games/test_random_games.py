@@ -51,7 +51,11 @@ def assert_methods_agree(program: BilevelProgram) -> None:
     for method in Method:
         found = solved(program, method)
         if isinstance(found, str):
-            assert method in (Method.STRONG_DUALITY, Method.BIG_M)
+            assert method in (Method.STRONG_DUALITY, Method.BIG_M, Method.BRANCHING)
+            if method is Method.BRANCHING:
+                assert "whether it has an integer point" in found
+                assert program.is_integer.any()
+                continue
             if is_applicable(program) or method is Method.BIG_M:
                 assert any(f"'{name}" in found for name in names)
             continue

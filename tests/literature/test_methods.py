@@ -1,11 +1,15 @@
 """Every published problem by every method: one objective, verified, or a refusal that names a row."""
 
+from dataclasses import replace
+
 import pytest
 from tests.literature.problems import PROBLEMS, Problem
 
+from ppsm.bilevel import solve as engine
 from ppsm.bilevel.methods.strong_duality import is_applicable
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
+from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.status import Status
 
@@ -13,10 +17,18 @@ from ppsm.status import Status
 NO_BIG_M = {"mersha-dempe-2006"}
 
 
-@pytest.mark.parametrize("method", [Method.AUTO, Method.SOS1, Method.INDICATOR])
+@pytest.mark.parametrize("method", [Method.AUTO, Method.BRANCHING, Method.SOS1, Method.INDICATOR])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
 def test_known_optimum(problem: Problem, method: Method) -> None:
     assert_known_optimum(problem, method)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
+def test_known_optimum_where_the_automatic_choice_has_no_tree(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "TUNING", replace(TUNING, tree_pairs=0))
+    assert_known_optimum(problem, Method.AUTO)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)

@@ -1,18 +1,26 @@
 """A second opinion on a claim of optimality: the search for a point of the game that beats the answer.
 
 A MIP solver's bound is one program's word: presolve, cuts and a start that came with the program have made
-HiGHS call a poor point optimal (tests/canaries). So the question is put again on a path of its own:
-:mod:`ppsm.bilevel.methods.branching`, beyond the answer, with a proof at every leaf. Where that takes too
-long, the method's own program is asked again, without start and presolve and with another seed.
+HiGHS call a poor point optimal (tests/canaries), and a constant M that is too small cuts points off. So the
+question is put again on a path of its own: :mod:`ppsm.bilevel.methods.branching`, beyond the answer, with a
+proof at every leaf. Where that takes too long SCIP is asked, in a form that has no constants and that the
+answer is not from.
 """
 
+import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ppsm.arrays import FloatArray
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods.branching import branch
-from ppsm.solvers.mip import MixedIntegerProgram
+from ppsm.bilevel.methods.scip_forms import indicator, sos1
+from ppsm.bilevel.methods.unbounded import question
+from ppsm.bilevel.solution import Method
+from ppsm.errors import SolverError
+from ppsm.solvers.mip import SolveLimits
+from ppsm.solvers.scip import scip_is_installed, solve_mip_with_scip
+from ppsm.status import Status
 
 
 class Verdict(StrEnum):
@@ -25,17 +33,35 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Opinion:
-    """A verdict, how it was reached, and the better point (columns of the relaxation) of a refutation."""
+    """A verdict, how it was reached, and the better point (columns of the relaxation) of a refutation.
+
+    ``interrupted`` says that Ctrl-C ended it: whoever asked should not start anything else.
+    """
 
     verdict: Verdict
     words: str
     columns: FloatArray | None = None
+    interrupted: bool = False
 
 
-def beyond(problem: MixedIntegerProgram, cutoff: float | None) -> MixedIntegerProgram:
-    """A method's program without start and, if there is a cutoff, without all points that cost more."""
-    linear = problem.linear if cutoff is None else problem.linear.capped(cutoff)
-    return replace(problem, linear=linear, start=None)
+def second_opinion(
+    kkt: KktSystem, cutoff: float | None, method: Method, limits: SolveLimits, seconds: float
+) -> Opinion:
+    """Whether a point costs at most the cutoff (or exists at all), by someone who did not make the claim.
+
+    Each of the two ways has so many seconds, within the limits; ``method`` is the one that made the claim.
+    """
+    deadline = time.perf_counter() + limits.seconds
+    try:
+        opinion = branch_for_better(kkt, cutoff, min(deadline, time.perf_counter() + seconds))
+    except SolverError as error:
+        opinion = Opinion(Verdict.UNDECIDED, f"branching on pairs came to no end: {error}")
+    remaining = min(seconds, deadline - time.perf_counter())
+    if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted or remaining <= 0:
+        return opinion
+    if not scip_is_installed():
+        return replace(opinion, words=f"{opinion.words}, and SCIP, which could tell, is not installed")
+    return _by_scip(kkt, cutoff, method, replace(limits, seconds=remaining, another_path=True), opinion)
 
 
 def branch_for_better(kkt: KktSystem, cutoff: float | None, deadline: float) -> Opinion:
@@ -44,12 +70,32 @@ def branch_for_better(kkt: KktSystem, cutoff: float | None, deadline: float) -> 
     The first one ends the search: whoever claimed that there is none was wrong.
     """
     tree = branch(kkt, cutoff=cutoff, gap=0.0, deadline=deadline, first=True)
+    said = f"after {tree.words}"
     if tree.columns is not None:
-        return Opinion(
-            Verdict.REFUTED, f"branching on pairs found a better point after {tree.words}", tree.columns
-        )
+        return Opinion(Verdict.REFUTED, f"branching on pairs found a better point {said}", tree.columns)
     if not tree.is_complete:
-        return Opinion(Verdict.UNDECIDED, f"branching on pairs was not through after {tree.words}")
+        ending = "interrupted" if tree.interrupted else "not through"
+        words = f"branching on pairs was {ending} {said}"
+        return Opinion(Verdict.UNDECIDED, words, interrupted=tree.interrupted)
     if not tree.is_certified:
         return Opinion(Verdict.UNDECIDED, f"branching on pairs left a leaf without proof, {tree.words}")
     return Opinion(Verdict.CONFIRMED, f"branching on pairs, {tree.words}, a proof at every leaf")
+
+
+def _by_scip(
+    kkt: KktSystem, cutoff: float | None, method: Method, limits: SolveLimits, first: Opinion
+) -> Opinion:
+    form, name = (indicator, "indicators") if method is Method.SOS1 else (sos1, "SOS1 sets")
+    try:
+        result = solve_mip_with_scip(question(form(kkt).problem, cutoff), limits)
+    except SolverError as error:
+        return Opinion(Verdict.UNDECIDED, f"{first.words}; {error}")
+    if result.status is Status.INFEASIBLE:
+        return Opinion(Verdict.CONFIRMED, f"{result.solver} by {name}, without presolve")
+    if result.columns is not None:
+        found = result.columns[: kkt.relaxation.shape[1]]
+        return Opinion(Verdict.REFUTED, f"{result.solver} by {name} found a better point", found)
+    ending = "was interrupted" if result.interrupted else f"was not through after {limits.seconds:.2g} s"
+    return Opinion(
+        Verdict.UNDECIDED, f"{first.words}; {result.solver} {ending}", interrupted=result.interrupted
+    )

@@ -15,6 +15,7 @@ class Method(StrEnum):
     """How complementarity is enforced; ``auto`` picks one and says why."""
 
     AUTO = "auto"
+    BRANCHING = "branching"
     STRONG_DUALITY = "strong-duality"
     BIG_M = "big-m"
     SOS1 = "sos1"

@@ -14,13 +14,14 @@ from ppsm.bilevel.incumbent import FirstLook, first_look, polish
 from ppsm.bilevel.infeasibility import explain_infeasible
 from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.methods import Attempt, attempts
+from ppsm.bilevel.methods.branching import Tree, branch
 from ppsm.bilevel.methods.unbounded import solve_over_unbounded_relaxation
 from ppsm.bilevel.scaling import units_of, with_units
-from ppsm.bilevel.second_opinion import Opinion, Verdict, beyond, branch_for_better
+from ppsm.bilevel.second_opinion import Opinion, Verdict, second_opinion
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.tuning import TUNING
 from ppsm.bilevel.verify import Finding, Verification, verify
-from ppsm.errors import InputError, SolverError
+from ppsm.errors import InputError, ModelError, SolverError
 from ppsm.program import BilevelProgram
 from ppsm.solvers.highs import HIGHS, solve_lp, solve_mip_with_highs
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
@@ -47,8 +48,9 @@ def solve_bilevel(
     program
         The game in arrays.
     method
-        One of :class:`Method`. ``auto`` takes strong duality where every leader variable in the follower's
-        rows is binary, else big-M where valid bounds can be proven, else SOS1 (needs SCIP).
+        One of :class:`Method`. ``auto`` branches on pairs where they are few; else it takes strong duality
+        where every leader variable in the follower's rows is binary, else big-M where valid bounds can be
+        proven, else SOS1 (needs SCIP).
     gap
         Relative gap at which the answer counts as proven optimal.
     time_limit
@@ -65,6 +67,11 @@ def solve_bilevel(
         it, and the status is ``NO_INCUMBENT`` unless an earlier point passed.
     """
     return _Solve(program, _method(method), _limits(gap, time_limit, threads), units).solution()
+
+
+def _is_above(bound: float, objective: float) -> bool:
+    """Whether a lower bound exceeds the cost of a point by more than rounding."""
+    return bound - _SOUND_GAP * max(1.0, abs(bound)) > objective
 
 
 def _method(method: Method | str) -> Method:
@@ -119,12 +126,66 @@ class _Solve:
 
     def solution(self) -> BilevelSolution:
         found = self._searched()
-        if found.status is Status.PROVEN_OPTIMAL and not found.second_opinion:
-            # No method got so far: the point meets the relaxation's bound.
-            return self._with_opinion(found, self._second_opinion(found, None, 0.0))
-        return found
+        if found.status is not Status.PROVEN_OPTIMAL or found.second_opinion:
+            return found
+        # No method got so far: the point meets the relaxation's bound.
+        opinion = self._second_opinion(found, 0.0)
+        better = self._better(opinion, found)
+        if better is not None:
+            return self._reported(found, better, None, ())
+        return self._with_opinion(found, opinion)
+
+    def _branched(self) -> BilevelSolution | None:
+        """What our own tree comes to, if it was asked for or is through in a moment."""
+        asked = self._method is Method.BRANCHING
+        if not asked and (self._method is not Method.AUTO or self._kkt.pairs.size > TUNING.tree_pairs):
+            return None
+        seconds = self._limits.seconds if asked else min(TUNING.tree_seconds, self._limits.seconds)
+        deadline = time.perf_counter() + seconds
+        try:
+            tree = branch(self._kkt, cutoff=None, gap=self._limits.gap, deadline=deadline)
+        except SolverError:
+            if asked:
+                raise
+            return None
+        if asked and tree.is_unbounded:
+            if self._program.is_integer.any():
+                raise ModelError(
+                    "a leaf is unbounded, and branching cannot tell whether it has an integer point; "
+                    "bound the leader's variables or use the method 'sos1'."
+                )
+            why = "asked for"
+            return BilevelSolution(
+                Status.UNBOUNDED, self._program, Method.BRANCHING, why, HIGHS, self._seconds
+            )
+        found = self._of_tree(tree)
+        proven = found is not None and found.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE)
+        if tree.interrupted and (found is None or found.status is Status.NO_INCUMBENT):
+            raise KeyboardInterrupt
+        return found if asked or proven or tree.interrupted else None
+
+    def _of_tree(self, tree: Tree) -> BilevelSolution | None:
+        """A tree's answer, verified; None where it has a point that does not stand up to verification."""
+        why = "asked for" if self._method is Method.BRANCHING else f"{self._kkt.pairs.size} pairs are few"
+        base = BilevelSolution(Status.INFEASIBLE, self._program, Method.BRANCHING, why, HIGHS, self._seconds)
+        proof = Opinion(Verdict.CONFIRMED, f"weak duality at every leaf of a tree of {tree.words}")
+        is_proven = tree.is_complete and tree.is_certified
+        if tree.columns is None:
+            if is_proven:
+                return self._with_opinion(base, proof)
+            return self._reported(base, None, tree.bound if np.isfinite(tree.bound) else None, ())
+        candidate = self._candidate(tree.columns)
+        if not candidate.verdict.verified:
+            return None
+        self._best = candidate
+        bound = tree.bound if is_proven or not tree.is_complete else None
+        found = self._reported(base, candidate, bound if bound != -math.inf else None, ())
+        return self._with_opinion(found, proof) if found.status is Status.PROVEN_OPTIMAL else found
 
     def _searched(self) -> BilevelSolution:
+        branched = self._branched()
+        if branched is not None:
+            return branched
         relaxation = self._kkt.relaxation
         if solve_lp(replace(relaxation, cost=np.zeros_like(relaxation.cost))).status is Status.INFEASIBLE:
             return self._without_method(
@@ -132,7 +193,7 @@ class _Solve:
             )
         if self._look.interrupted:
             raise KeyboardInterrupt
-        self._best = self._first()
+        self._best = self._first() or self._best
         cutoff = None if self._best is None else self._best.objective
         finder = BoundFinder(self._kkt, self._deadline, cutoff)
         found: BilevelSolution | None = None
@@ -169,22 +230,24 @@ class _Solve:
                 continue
             if result.interrupted or found.status not in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
                 return found, result
-            opinion = self._second_opinion(found, attempt, result.seconds)
+            opinion = self._second_opinion(found, result.seconds)
             better = self._better(opinion, found)
             if better is None:
                 return self._with_opinion(found, opinion), result
             self._best = better
-            amount = math.inf if found.gap is None else self._scale.objective * better.objective
+            amount = self._scale.objective * better.objective
             said = Finding("a better point refutes the claim of the solver on the", "game", 0, amount)
             found = self._reported(found, better, self._look.bound, (said,))
         return found, result
 
     def _with_opinion(self, found: BilevelSolution, opinion: Opinion) -> BilevelSolution:
         """A claim that nobody refuted; where nobody confirmed it either, the explanation says so."""
-        if found.status is Status.INFEASIBLE:
+        if found.status is Status.INFEASIBLE and not opinion.interrupted:
             found = replace(found, explanation=self._why_infeasible())
         if opinion.verdict is not Verdict.CONFIRMED:
             what = "the bound" if found.status is Status.PROVEN_OPTIMAL else "the verdict"
+            if opinion.verdict is Verdict.REFUTED:
+                opinion = replace(opinion, words=f"{opinion.words}, which did not stand up to verification")
             doubt = f"{what} rests on {found.solver} alone: {opinion.words}"
             explanation = "; ".join(text for text in (found.explanation, doubt) if text)
             found = replace(found, explanation=explanation)
@@ -192,54 +255,30 @@ class _Solve:
             found = replace(found, verified=True)
         return replace(found, second_opinion=opinion.words, seconds=self._seconds)
 
-    def _second_opinion(self, found: BilevelSolution, attempt: Attempt | None, searched: float) -> Opinion:
+    def _second_opinion(self, found: BilevelSolution, searched: float) -> Opinion:
         """Whether a point of the game is better than what was found by more than the gap allows.
 
         ``searched`` is how many seconds the search took that made the claim.
         """
-        cutoff = None
-        if found.leader_objective is not None:
-            best = found.leader_objective / (self._program.leader_sign * self._scale.objective)
-            cutoff = best - max(self._limits.gap, _SOUND_GAP) * max(1.0, abs(best))
         seconds = max(TUNING.opinion_seconds, TUNING.opinion_share * searched)
-        deadline = min(self._deadline, time.perf_counter() + seconds)
-        try:
-            opinion = branch_for_better(self._kkt, cutoff, deadline)
-        except KeyboardInterrupt:  # the answer is there already and must not be lost
-            return Opinion(Verdict.UNDECIDED, "branching on pairs was interrupted")
-        remaining = min(seconds, self._deadline - time.perf_counter())
-        if opinion.verdict is not Verdict.UNDECIDED or attempt is None or remaining <= 0:
-            return opinion
-        return self._asked_again(attempt, cutoff, remaining, opinion)
+        limits = replace(self._limits, seconds=max(0.0, self._deadline - time.perf_counter()))
+        return second_opinion(self._kkt, self._cutoff(found), found.method, limits, seconds)
 
-    def _asked_again(
-        self, attempt: Attempt, cutoff: float | None, remaining: float, opinion: Opinion
-    ) -> Opinion:
-        """The second way: the method's own program, beyond the answer and on another path."""
-        asked = beyond(attempt.form.problem, cutoff)
-        limits = replace(self._limits, seconds=remaining, another_path=True)
-        try:
-            again = self._solve(attempt, asked, limits)
-        except SolverError as error:
-            return Opinion(Verdict.UNDECIDED, f"{opinion.words}; {error}")
-        if again.status is Status.INFEASIBLE:
-            return Opinion(Verdict.CONFIRMED, f"{again.solver} without presolve, with another seed")
-        if again.columns is not None:
-            width = self._kkt.relaxation.shape[1]
-            return Opinion(Verdict.REFUTED, f"{again.solver} found a better point", again.columns[:width])
-        return Opinion(Verdict.UNDECIDED, f"{opinion.words}, nor was {again.solver} after {remaining:.2g} s")
+    def _cutoff(self, found: BilevelSolution) -> float | None:
+        """What a point must cost at most to refute a claim of optimality."""
+        if found.leader_objective is None:
+            return None
+        best = found.leader_objective / (self._program.leader_sign * self._scale.objective)
+        return best - max(self._limits.gap, _SOUND_GAP) * max(1.0, abs(best))
 
     def _better(self, opinion: Opinion, found: BilevelSolution) -> _Candidate | None:
         """The point that refutes a claim, if it stands up to verification itself."""
         if opinion.columns is None:
             return None
         candidate = self._candidate(opinion.columns)
-        if not candidate.verdict.verified:
-            return None
-        if found.leader_objective is None:
-            return candidate
-        claimed = found.leader_objective / (self._program.leader_sign * self._scale.objective)
-        return candidate if candidate.objective < claimed else None
+        cutoff = self._cutoff(found)
+        refutes = cutoff is None or candidate.objective <= cutoff + _SOUND_GAP * max(1.0, abs(cutoff)) / 2
+        return candidate if candidate.verdict.verified and refutes else None
 
     def _first(self) -> _Candidate | None:
         """A verified first point of the game; one that only looks feasible would make wrong cutoffs."""
@@ -306,6 +345,8 @@ class _Solve:
         if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
             return replace(base, seconds=self._seconds), False
         bounds = [bound for bound in (result.bound, self._look.bound) if bound is not None]
+        if best is not None:
+            bounds = [bound for bound in bounds if not _is_above(bound, best.objective)]
         return self._reported(base, best, max(bounds, default=None), ()), False
 
     def _contradictions(self, best: _Candidate | None, result: MipResult) -> tuple[Finding, ...]:
@@ -316,7 +357,7 @@ class _Solve:
             amount = self._scale.objective * best.objective
             return (Finding("a feasible point contradicts the verdict on the", "game", 0, amount),)
         bound = result.bound
-        if bound is None or best.objective >= bound - _SOUND_GAP * max(1.0, abs(bound)):
+        if bound is None or not _is_above(bound, best.objective):
             return ()
         amount = self._scale.objective * (bound - best.objective)
         return (Finding("feasible point below the proven bound of", "leader objective", 0, amount),)
@@ -330,6 +371,8 @@ class _Solve:
     ) -> BilevelSolution:
         """A solution with the given point and (scaled) lower bound, either of which may be missing."""
         worth = self._program.leader_sign * self._scale.objective
+        if bound is not None and best is not None and _is_above(bound, best.objective):
+            bound = None  # a bound that a verified point contradicts is none
         if findings:
             base = replace(base, explanation=f"the solver's answer failed verification: {findings[0]}")
         base = replace(
@@ -365,7 +408,10 @@ class _Solve:
         """What is known before any method has run."""
         base = BilevelSolution(status, self._program, self._method, reason, HIGHS, self._seconds)
         if status is Status.INFEASIBLE:
-            return replace(base, explanation=self._why_infeasible(), seconds=self._seconds)
+            words = "an LP: the linear relaxation has no point"
+            return replace(
+                base, explanation=self._why_infeasible(), second_opinion=words, seconds=self._seconds
+            )
         return self._reported(replace(base, explanation=reason), self._best, self._look.bound, ())
 
     def _why_infeasible(self) -> str:

@@ -30,6 +30,10 @@ class Tuning:
     """What counts as a multiplier, a slack or a fraction of an integer rather than as rounding."""
 
     # branching
+    tree_pairs: int = 60
+    """Up to so many pairs the automatic choice tries our own tree first."""
+    tree_seconds: float = 0.1
+    """That long; what is not through then is left to the other methods."""
     rounding: float = 1e-9
     """A reduced cost below this share of what it is the difference of counts as zero in a proof."""
 

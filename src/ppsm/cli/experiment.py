@@ -140,6 +140,11 @@ def report(
         raise InputError(
             f"there are no rows in '{directory}': run ppsm experiment ... --out {directory} first."
         )
+    if any(row.gas_stress is None for row in rows):
+        raise InputError(
+            f"the rows in '{directory}' are measured against a secret demand, so no report to share is made "
+            "of them: see the owner's page that ppsm compare has written beside them."
+        )
     target = writable_directory(directory / "report" if out is None else out)
     write_report(rows, target, missing)
     lacking = "".join(f", {count} of {grid} missing" for grid, (count, _) in missing.items())

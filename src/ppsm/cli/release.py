@@ -322,4 +322,5 @@ def _report(
     mine.add_row("distance of the release, L1", f"{found.l1_released:,.0f} MWh")
     if found.truth_in_bands is not None:
         mine.add_row("true demand within the bands", "yes" if found.truth_in_bands else "no")
-    console.print(mine)
+    # Not on standard output, which goes into files and to other people.
+    Console(stderr=True).print(mine)

@@ -35,7 +35,7 @@ _RETRY_TOLERANCE = 1e-6
 _ANOTHER_SEED = 2
 # Substitution by equations with two entries and the aggregator: with them HiGHS 1.15.1 calls poor points
 # optimal when a first point is there before the root's LP, from a heuristic or a start (tests/canaries).
-_UNSOUND_PRESOLVE_RULES = (1 << 9) | (1 << 12)
+UNSOUND_PRESOLVE_RULES = (1 << 9) | (1 << 12)
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.PROVEN_OPTIMAL,
@@ -135,6 +135,13 @@ class PersistentLp:
         """Never presolve, not even the first time."""
         self._usual["presolve"] = "off"
         self._set(self._usual)
+
+    def stop_at(self, deadline: float) -> None:
+        """Give up a solve (``NO_INCUMBENT``) when ``time.perf_counter()`` has passed a deadline."""
+        if math.isfinite(deadline):
+            # HiGHS counts the time of all runs together.
+            left = max(0.001, deadline - time.perf_counter())
+            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
 
     def stay_inside(self) -> None:
         """Use the interior-point method from now on, and leave its solution inside the optimal face."""
@@ -282,7 +289,7 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     highs.setOptionValue("threads", limits.threads)
     highs.setOptionValue("mip_rel_gap", limits.gap)
     highs.setOptionValue("mip_abs_gap", min(1e-9, limits.gap))
-    highs.setOptionValue("presolve_rule_off", _UNSOUND_PRESOLVE_RULES)
+    highs.setOptionValue("presolve_rule_off", UNSOUND_PRESOLVE_RULES)
     _set_tolerance(highs, limits.feasibility)
     if math.isfinite(limits.seconds):
         highs.setOptionValue("time_limit", limits.seconds)
@@ -293,7 +300,7 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
         highs.setOptionValue("random_seed", _ANOTHER_SEED)
     interrupted = _run_interruptibly(highs)
     status = highs.getModelStatus()
-    if status in _SETTLE_WITHOUT_PRESOLVE and not interrupted:
+    if status in _SETTLE_WITHOUT_PRESOLVE and not interrupted and not limits.another_path:
         highs.setOptionValue("presolve", "off")
         interrupted = _run_interruptibly(highs)
         status = highs.getModelStatus()

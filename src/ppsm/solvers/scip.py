@@ -22,6 +22,9 @@ _STATUS = {
     "userinterrupt": Status.NO_INCUMBENT,
 }
 
+# Answers found with them are polished and verified like all others.
+_LOOSER_TOLERANCES = (1e-7, 1e-6)
+
 
 def scip_is_installed() -> bool:
     """Whether the extra ``ppsm[scip]`` is there."""
@@ -45,6 +48,21 @@ def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> Mi
     """Solve a MILP with SOS1 sets and indicators; on a limit the incumbent and the bound come back."""
     need_scip("a problem with SOS1 sets or indicators")
     started = time.perf_counter()
+    for feasibility in _tolerances(limits.feasibility):
+        left = max(0.01, limits.seconds - (time.perf_counter() - started))
+        try:
+            return _solved(problem, replace(limits, feasibility=feasibility, seconds=left), started)
+        except SolverError as error:
+            failure = error
+    raise failure
+
+
+def _tolerances(asked: float) -> tuple[float, ...]:
+    """What is asked for, and looser ones: SCIP's LP solver can give up on a tight one."""
+    return (asked, *(looser for looser in _LOOSER_TOLERANCES if looser > asked))
+
+
+def _solved(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -> MipResult:
     model, variables = scip_model(problem)
     _set_limits(model, limits)
     if problem.start is not None:
@@ -127,7 +145,7 @@ def _row(matrix: Any, row: int, variables: list[Any]) -> Any:
 
 def _set_limits(model: Any, limits: SolveLimits) -> None:
     model.setParam("limits/gap", limits.gap)
-    model.setParam("numerics/feastol", 1e-9)
+    model.setParam("numerics/feastol", limits.feasibility)
     # SCIP 10 can call a feasible problem with indicators infeasible by its dual reductions (tests/canaries).
     model.setParam("misc/allowstrongdualreds", False)
     model.setParam("misc/allowweakdualreds", False)

@@ -32,7 +32,8 @@ class Tree:
 
     ``columns`` is the best point found, or None. ``bound`` is what every point of the game costs at least, as
     far as leaves and open nodes tell. ``is_complete`` says that no node is open, ``is_certified`` that every
-    leaf has its proof; a tree over an unbounded relaxation is neither.
+    leaf has its proof. Where the cost of a leaf falls without end there is neither. Ctrl-C ends a tree, which
+    keeps its best point.
     """
 
     columns: FloatArray | None
@@ -41,6 +42,8 @@ class Tree:
     nodes: int
     is_complete: bool
     is_certified: bool
+    is_unbounded: bool = False
+    interrupted: bool = False
 
     @property
     def words(self) -> str:
@@ -79,7 +82,7 @@ class _Branching:
         self._rest = -kkt.slack_constant[kkt.pairs]
         self._limit = INFINITY if cutoff is None else cutoff
         self._best: FloatArray | None = None
-        self._has_no_cost = False
+        self._has_no_cost, self._is_bounded = False, False
         self._least_leaf, self._certified, self._nodes = INFINITY, True, 0
         self._load(kkt.relaxation)
 
@@ -92,26 +95,42 @@ class _Branching:
         self._lp.skip_presolve()
 
     def tree(self) -> Tree:
+        root = self._root()
+        open_nodes = [root]
+        try:
+            while open_nodes and not (self._first and self._best is not None):
+                if time.perf_counter() > self._deadline:
+                    break
+                children = self._expanded(open_nodes[-1])
+                if children is None:
+                    return replace(self._result([root]), is_certified=False, is_unbounded=True)
+                open_nodes.pop()
+                open_nodes.extend(children)
+        except KeyboardInterrupt:
+            return replace(self._result(open_nodes), interrupted=True)
+        return self._result(open_nodes)
+
+    def _root(self) -> _Node:
         relaxation = self._kkt.relaxation
-        root = _Node(
+        return _Node(
             np.zeros(self._kkt.pairs.size, dtype=np.int64),
             relaxation.column_lower[self._integer],
             relaxation.column_upper[self._integer],
             -INFINITY,
         )
-        open_nodes = [root]
-        while open_nodes and not (self._first and self._best is not None):
-            if time.perf_counter() > self._deadline:
-                return self._result(open_nodes)
-            node = open_nodes.pop()
-            if node.bound > self._limit:
-                self._least_leaf = min(self._least_leaf, node.bound)
-                continue
-            solution = self._solve(node)
-            if solution is None:  # without a least cost there is no proof of anything
-                return replace(self._result([root]), is_certified=False)
-            open_nodes.extend(self._children(node, solution))
-        return self._result(open_nodes)
+
+    def _expanded(self, node: _Node) -> tuple[_Node, ...] | None:
+        """What takes a node's place; None where all pairs are decided and the cost falls without end."""
+        if node.bound > self._limit:
+            self._least_leaf = min(self._least_leaf, node.bound)
+            return ()
+        solution = self._solve(node)
+        if solution is not None and solution.status is Status.NO_INCUMBENT:
+            return (node,)  # time is up: it stays open
+        if solution is not None:
+            return self._children(node, solution)
+        undecided = np.flatnonzero(node.pairs == _FREE)
+        return self._decided(node, int(undecided[0]), node.bound) if undecided.size else None
 
     def _result(self, open_nodes: list[_Node]) -> Tree:
         objective = INFINITY if self._best is None else self._cost(self._best)
@@ -125,11 +144,14 @@ class _Branching:
         """The LP of a node; None where its cost falls without end."""
         self._nodes += 1
         self._apply(node)
-        solution = self._lp.solve(is_bounded=self._nodes > 1)
+        self._lp.stop_at(self._deadline)
+        solution = self._lp.solve(is_bounded=self._is_bounded)
+        # What bounds the whole relaxation bounds every node.
+        self._is_bounded |= self._nodes == 1 and solution.status is not Status.UNBOUNDED
         if solution.status is not Status.UNBOUNDED or not self._first:
             return None if solution.status is Status.UNBOUNDED else solution
         # Any point beyond the cutoff will do: ask for one without a cost, which then bounds nothing.
-        self._has_no_cost = True
+        self._has_no_cost = self._is_bounded = True
         asked = self._kkt.relaxation
         if np.isfinite(self._limit):
             asked = asked.capped(self._limit)

@@ -91,9 +91,9 @@ def _below(
         return solve_mip_with_scip(other, _until(deadline, limits))
 
 
-def question(problem: MixedIntegerProgram, limit: float) -> MixedIntegerProgram:
-    """Whether a point with less than a given cost exists, asked without a cost."""
-    asked = problem.linear.capped(limit)
+def question(problem: MixedIntegerProgram, limit: float | None) -> MixedIntegerProgram:
+    """Whether a point with at most a given cost (or any) exists, asked without a cost."""
+    asked = problem.linear if limit is None else problem.linear.capped(limit)
     return replace(problem, linear=asked.with_cost(np.zeros_like(asked.cost)), start=None)
 
 

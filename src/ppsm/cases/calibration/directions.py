@@ -27,6 +27,7 @@ from ppsm.arrays import FloatArray
 from ppsm.cases.calibration.assumptions import ROUTING, UNSERVED_USD_PER_MWH
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
+from ppsm.solvers.highs import UNSOUND_PRESOLVE_RULES
 
 
 def withdrawals_mwh(case: Case, demand_mwh: ArrayLike, burn_mwh: ArrayLike) -> FloatArray:
@@ -100,6 +101,7 @@ def _minimised(model: Any, demand_mwh: float) -> FloatArray:
     solver = highspy.Highs()
     solver.silent()
     solver.setOptionValue("mip_rel_gap", ROUTING.gap)
+    solver.setOptionValue("presolve_rule_off", UNSOUND_PRESOLVE_RULES)
     solver.passModel(problem)
     solver.run()
     status = solver.getModelStatus()
