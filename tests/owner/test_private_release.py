@@ -126,6 +126,22 @@ def test_a_publication_is_made_once(tmp_path: Path, game: GaucCoordination) -> N
     assert again.seed == public.seed
 
 
+def test_a_release_that_goes_on_neither_hides_nor_adds_a_publication(
+    tmp_path: Path, game: GaucCoordination
+) -> None:
+    open_case, silent_case = tmp_path / "open", tmp_path / "silent"
+    for directory in (open_case, silent_case):
+        directory.mkdir()
+    granted = begin(open_case)
+    granted.draw(game, granted.publish(game))
+    with pytest.raises(InputError, match="drawn beside published figures of the true data"):
+        begin(open_case).draw(game, None)
+    begin(silent_case).draw(game, None)
+    with pytest.raises(InputError, match="drawn without a publication"):
+        begin(silent_case).publish(game)
+    assert kinds(silent_case) == ["genesis", "grant", "spend"]
+
+
 def test_noise_of_another_release_is_refused(tmp_path: Path, game: GaucCoordination) -> None:
     begin(tmp_path).draw(game, None)
     with pytest.raises(InputError, match="another demand or setting"):

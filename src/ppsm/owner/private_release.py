@@ -173,6 +173,7 @@ class Granted:
 
         It is published, on record, unless an earlier call has done so.
         """
+        self._insist_on_the_same_publication(publishes=True)
         published = None if self.kept is None else self.kept.publication
         if published is None:
             published = publish_outcome(
@@ -181,9 +182,21 @@ class Granted:
         # The noise on the leader's prices protects nothing, so its seed may be known.
         return PublicOutcome(published, seed=int(str(published.entry_hash)[:_SEED_DIGITS], 16))
 
+    def _insist_on_the_same_publication(self, *, publishes: bool) -> None:
+        """A release that goes on says what was published beside its noise: neither less nor more."""
+        if self.kept is None or (self.kept.publication is not None) == publishes:
+            return
+        was = "without a publication" if publishes else "beside published figures of the true data"
+        raise InputError(
+            f"the noise in {self.file} was drawn {was}, and its release must say so: give the same predictor "
+            "again, or choose another --out."
+        )
+
     def draw(self, game: GaucCoordination, predictor: Predictor | None) -> "Noisy":
         """Step 1, or what an earlier call has kept of it; ``Laplace`` needs no predictor."""
         if self.kept is not None:
+            published = predictor is not None and predictor.publication is not None
+            self._insist_on_the_same_publication(publishes=published)
             return Noisy(self, game, predictor, self.kept.noisy)
         noisy = self.mechanism.perturb(self.secret, game, predictor, ledger=self.ledger, purpose=PURPOSE)
         KeptNoise(noisy, None if predictor is None else predictor.publication).write(self.file, self.mark)
