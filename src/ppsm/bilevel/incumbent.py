@@ -115,7 +115,8 @@ def _descend(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
             break
         moved = polish(kkt, best)
         answered = None if moved is None else respond(kkt, moved[kkt.variables])
-        if answered is None or _cost(kkt, answered) >= _cost(kkt, best) - 1e-9 * (1 + abs(_cost(kkt, best))):
+        gain = 0.0 if answered is None else _cost(kkt, best) - _cost(kkt, answered)
+        if answered is None or gain <= TUNING.rounding * (1 + abs(_cost(kkt, best))):
             break
         best = answered
     return best

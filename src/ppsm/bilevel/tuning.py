@@ -35,7 +35,8 @@ class Tuning:
     tree_seconds: float = 0.1
     """That long; what is not through then is left to the other methods."""
     rounding: float = 1e-9
-    """A reduced cost below this share of what it is the difference of counts as zero in a proof."""
+    """A difference below this share of what it is taken of is none: a reduced cost in a proof, a gain of
+    a first point."""
 
     # bounds
     m_margin: float = 0.01
@@ -63,6 +64,9 @@ class Tuning:
     """Beyond this many entries no such answer is sought."""
     slater_safety: float = 1e-8
     """What a slack of Slater's answer is shortened by, for the LP's tolerance."""
+
+    limit_margin: float = 1e-6
+    """What the limit of Slater's row is raised by, as a share of its terms, for the same reason."""
 
     # methods
     zero_bound: float = 1e-9

@@ -44,8 +44,6 @@ from ppsm.status import Status
 
 FOLLOWER = "follower"
 
-_ROUNDING = 1e-9
-
 
 class GameCoordination:
     """A Stackelberg game whose follower's parameter is the sensitive vector.
@@ -288,7 +286,7 @@ class _Problem:
         largest = float(np.abs(follower.cost).max(initial=1.0))
         vector = np.zeros(self.matrix.shape[1])
         if prices is not None:
-            largest = max(float(np.abs(prices).max(initial=0.0)), 1e-9 * largest)
+            largest = max(float(np.abs(prices).max(initial=0.0)), TUNING.rounding * largest)
             rows = follower.shape[0]
             weight = np.where(
                 ((prices > 0) & np.isfinite(follower.row_lower))
@@ -311,7 +309,7 @@ class _Problem:
     def allow_no_more_violation_than(self, columns: FloatArray) -> None:
         """Hold the leader's rows as well as a point does: only consistency may be traded for cost."""
         first = columns.size - 2 * self.deciding.size
-        self.column_upper[first:] = np.maximum(columns[first:], 0.0) + _ROUNDING
+        self.column_upper[first:] = np.maximum(columns[first:], 0.0) + TUNING.rounding
 
     def with_cost(self, cost: FloatArray, most_inconsistent: float | None = None) -> MixedIntegerProgram:
         """The problem with an objective, and with a limit on S if one is given."""

@@ -14,6 +14,8 @@ class CoordinationTuning:
         than the best one.
     violation_weight
         A violated row of a game's leader weighs this many times the largest price.
+    rounding
+        What a solve of step 2b may be off by, where the next one must allow what it found.
     decision_seconds
         For each solve of step 2b.
     decision_gap
@@ -28,6 +30,7 @@ class CoordinationTuning:
 
     inconsistency: float = 0.02
     violation_weight: float = 1e3
+    rounding: float = 1e-9
     decision_seconds: float = 60.0
     decision_gap: float = 0.01
     decision_feasibility: float = 1e-7

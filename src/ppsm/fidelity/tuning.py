@@ -154,9 +154,12 @@ class Tuning:
     widening: float = 1e-3
     unproven_widening: float = 0.2
     widening_attempts: int = 120
-    # The first step, as a share of the floor (but not below ten tolerances), and how much longer the next
+    # The first attempt is this share above the floor.
+    above_floor: float = 1e-4
+    # The first step, as a share of the floor, the least one, and how much longer the next
     # one is, after a factor that is refuted and after one without a verdict.
     first_step: float = 0.01
+    least_step: float = 1e-2
     stride: float = 3.0
     leap: float = 10.0
     # So many leaps beyond a vector that nothing is proven about: wider bands may give a proof, or a nearer

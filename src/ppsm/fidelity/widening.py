@@ -80,8 +80,8 @@ def least_widening(floor: float, attempt: Callable[[float], SearchOutcome | None
     up. An attempt that a limit stopped refutes nothing: the factor found is then still feasible, but
     ``bound`` stays low, and neither is worth many attempts.
     """
-    low, refuted, step = floor, floor, max(10.0 * TUNING.widening, TUNING.first_step * floor)
-    high, found = floor * (1.0 + 0.1 * TUNING.widening), None
+    low, refuted, step = floor, floor, max(TUNING.least_step, TUNING.first_step * floor)
+    high, found = floor * (1.0 + TUNING.above_floor), None
     unproven: list[tuple[float, float, SearchOutcome]] = []
     for _ in range(TUNING.widening_attempts):
         outcome = attempt(high)

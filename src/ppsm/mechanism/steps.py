@@ -167,12 +167,12 @@ def _with_widening(found: FidelityResult, bands: Bands) -> FidelityResult:
 
 
 def _least_factor(holds: Callable[[float], bool]) -> float:
-    """The least factor (to 1 %) from 1 on at which something holds that holds from some factor on."""
+    """The least factor from 1 on (nearly) at which something holds that holds from some factor on."""
     high = 1.0
     while not holds(high) and high < TUNING.most_widening:
         high *= 2.0
     low = high / 2.0
-    while high > 1.0 and high / low > 1.01:
+    while high > 1.0 and high / low > TUNING.widening_ratio:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

@@ -17,6 +17,8 @@ class MechanismTuning:
         Invented days that cannot be served are drawn again, this many times as often as days are asked for.
     least_prior_spread
         Past releases that agree more closely than this share of their mean are not believed to.
+    widening_ratio
+        How closely such a factor is found.
     most_widening
         By which bands are widened at most to see whether a vector satisfies them.
     """
@@ -25,6 +27,7 @@ class MechanismTuning:
     least_days: int = 10
     most_draws: int = 20
     least_prior_spread: float = 0.01
+    widening_ratio: float = 1.01
     most_widening: float = 1e12
 
 

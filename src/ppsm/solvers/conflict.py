@@ -8,9 +8,8 @@ import scipy.sparse as sp
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
+from ppsm.solvers.tuning import TUNING
 from ppsm.status import Status
-
-_SUPPORT = 1e-7
 
 
 @dataclass(frozen=True)
@@ -39,18 +38,18 @@ def find_conflict(program: LinearProgram) -> Conflict | None:
     """
     rows = np.arange(program.shape[0])
     amount, prices, _ = _elastic(program, rows)
-    if amount <= _SUPPORT:
+    if amount <= TUNING.support:
         return None
-    rows = np.flatnonzero(np.abs(prices) > _SUPPORT)
+    rows = np.flatnonzero(np.abs(prices) > TUNING.support)
     for row in rows.tolist():
         if row not in rows:
             continue
         rest = rows[rows != row]
         amount, prices, _ = _elastic(program, rest)
-        if amount > _SUPPORT:
-            rows = rest[np.abs(prices) > _SUPPORT]
+        if amount > TUNING.support:
+            rows = rest[np.abs(prices) > TUNING.support]
     amount, _, reduced = _elastic(program, rows)
-    columns = np.flatnonzero(np.abs(reduced) > _SUPPORT)
+    columns = np.flatnonzero(np.abs(reduced) > TUNING.support)
     return Conflict(
         rows=tuple(program.row_names[row] for row in rows),
         bounds=tuple(program.column_names[column] for column in columns),

@@ -11,12 +11,11 @@ from ppsm.arrays import FloatArray, IntArray
 from ppsm.errors import SolverError
 from ppsm.program import LinearProgram
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.solvers.tuning import TUNING
 from ppsm.status import Status
 
 HIGHS = f"HiGHS {highspy.Highs().version()}"
 
-# Ten thousand times tighter than what verification allows, so that it never argues about rounding.
-_FEASIBILITY_TOLERANCE = 1e-9
 _DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
 _USUAL: dict[str, str | int] = {
     "presolve": "choose",
@@ -31,8 +30,6 @@ _OTHER_WAYS: tuple[dict[str, str | int], ...] = (
     {"simplex_strategy": _PRIMAL_SIMPLEX, "simplex_scale_strategy": 0},
     {"solver": "ipm"},
 )
-_RETRY_TOLERANCE = 1e-6
-_ANOTHER_SEED = 2
 # Substitution by equations with two entries and the aggregator: with them HiGHS 1.15.1 calls poor points
 # optimal when a first point is there before the root's LP, from a heuristic or a start (tests/canaries).
 UNSOUND_PRESOLVE_RULES = (1 << 9) | (1 << 12)
@@ -58,7 +55,7 @@ def _quiet_highs() -> highspy.Highs:
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)
-    _set_tolerance(highs, _FEASIBILITY_TOLERANCE)
+    _set_tolerance(highs, TUNING.lp_feasibility)
     return highs
 
 
@@ -117,7 +114,7 @@ class PersistentLp:
         self,
         program: LinearProgram,
         *,
-        feasibility: float = _FEASIBILITY_TOLERANCE,
+        feasibility: float = TUNING.lp_feasibility,
     ) -> None:
         self.program = program
         self._highs = _quiet_highs()
@@ -297,7 +294,7 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     _pass(highs, problem.linear, integer if integer.size else None)
     if limits.another_path:
         highs.setOptionValue("presolve", "off")
-        highs.setOptionValue("random_seed", _ANOTHER_SEED)
+        highs.setOptionValue("random_seed", TUNING.another_seed)
     interrupted = _run_interruptibly(highs)
     status = highs.getModelStatus()
     if status in _SETTLE_WITHOUT_PRESOLVE and not interrupted and not limits.another_path:
@@ -308,7 +305,7 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
         # Numerical trouble often depends on the path taken: another seed and more tolerance, once.
         highs.clearSolver()
         highs.setOptionValue("random_seed", 1)
-        _set_tolerance(highs, max(limits.feasibility, _RETRY_TOLERANCE))
+        _set_tolerance(highs, max(limits.feasibility, TUNING.retry_feasibility))
         interrupted = _run_interruptibly(highs)
         status = highs.getModelStatus()
     if status not in _STATUS:

@@ -20,29 +20,11 @@ import scipy.sparse as sp
 from ppsm.arrays import FloatArray, SparseMatrix
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_lp
+from ppsm.solvers.tuning import TUNING, Effort
 from ppsm.status import Status
 
 PIQP = f"PIQP {version('piqp')}"
 CLARABEL = f"Clarabel {version('clarabel')}"
-
-_TOLERANCE = 1e-9
-# An answer is used up to these proven gaps, if PIQP is content with it and if it ran out of steps.
-_CONTENT, _NEAR = 1e-6, 1e-7
-
-
-@dataclass(frozen=True)
-class _Effort:
-    """How PIQP starts (its proximal terms) and how many steps it may take.
-
-    Most programs need 20 to 70 steps. Now and then one makes no headway from a start, but does from another.
-    """
-
-    primal: float
-    dual: float
-    steps: int
-
-
-_FIRST, _AGAIN = _Effort(1e-3, 1e-6, 120), _Effort(1e-6, 1e-4, 250)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +87,7 @@ def solve_qp(program: QuadraticProgram, workspace: "QpWorkspace | None" = None) 
     """
     solution = (workspace or QpWorkspace()).solve(program)
     if solution.status is Status.NO_INCUMBENT:
-        solution = QpWorkspace(_AGAIN).solve(program)
+        solution = QpWorkspace(TUNING.again).solve(program)
     if solution.status is Status.PROVEN_OPTIMAL:
         return solution
     solution = solve_qp_with_clarabel(program)
@@ -138,7 +120,7 @@ class QpWorkspace:
     Programs have the same structure when they hold the same matrix objects and the same bounds are finite.
     """
 
-    def __init__(self, effort: _Effort = _FIRST) -> None:
+    def __init__(self, effort: Effort = TUNING.first) -> None:
         self._effort = effort
         self._solver: Any = None
         self._last: QuadraticProgram | None = None
@@ -183,11 +165,11 @@ def _same_structure(one: QuadraticProgram, other: QuadraticProgram) -> bool:
     )
 
 
-def _piqp(effort: _Effort) -> Any:
+def _piqp(effort: Effort) -> Any:
     solver = piqp.SparseSolver()
     settings = solver.settings
-    settings.eps_abs = settings.eps_duality_gap_abs = _TOLERANCE
-    settings.eps_rel = settings.eps_duality_gap_rel = _TOLERANCE
+    settings.eps_abs = settings.eps_duality_gap_abs = TUNING.qp_tolerance
+    settings.eps_rel = settings.eps_duality_gap_rel = TUNING.qp_tolerance
     settings.rho_init, settings.delta_init = effort.primal, effort.dual
     settings.max_iter = effort.steps
     settings.preconditioner_iter = 0  # programs come scaled
@@ -213,9 +195,9 @@ def _read_piqp(solver: Any, program: QuadraticProgram) -> QpSolution:
     )
     open_gap = (solution.objective - solution.bound) / max(1.0, abs(solution.objective))
     if ended == piqp.PIQP_SOLVED:
-        near = open_gap <= _CONTENT
+        near = open_gap <= TUNING.content_gap
     else:
-        near = max(result.info.primal_res, open_gap) <= _NEAR
+        near = max(result.info.primal_res, open_gap) <= TUNING.near_gap
     return solution if near else _nothing(Status.NO_INCUMBENT, PIQP)
 
 
@@ -280,7 +262,7 @@ def solve_qp_with_clarabel(program: QuadraticProgram) -> QpSolution:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
-    settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = _TOLERANCE
+    settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = TUNING.qp_tolerance
     settings.presolve_enable = False
     # Programs come scaled. Clarabel's own scaling measures residuals in other units: objectives that it
     # called exact to 1e-9 were off by 1e-4 to 1e-3 on networks of 1500 nodes, some by 2 % of the distance.

@@ -11,6 +11,7 @@ import numpy as np
 from ppsm.arrays import INFINITY, FloatArray
 from ppsm.errors import InputError, SolverError
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.solvers.tuning import TUNING
 from ppsm.status import Status
 
 _STATUS = {
@@ -21,9 +22,6 @@ _STATUS = {
     "timelimit": Status.NO_INCUMBENT,
     "userinterrupt": Status.NO_INCUMBENT,
 }
-
-# Answers found with them are polished and verified like all others.
-_LOOSER_TOLERANCES = (1e-7, 1e-6)
 
 
 def scip_is_installed() -> bool:
@@ -59,7 +57,7 @@ def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> Mi
 
 def _tolerances(asked: float) -> tuple[float, ...]:
     """What is asked for, and looser ones: SCIP's LP solver can give up on a tight one."""
-    return (asked, *(looser for looser in _LOOSER_TOLERANCES if looser > asked))
+    return (asked, *(looser for looser in TUNING.looser_feasibility if looser > asked))
 
 
 def _solved(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -> MipResult:

@@ -307,7 +307,7 @@ def _enumerate_dual_vertices(kkt: KktSystem) -> tuple[FloatArray, FloatArray] | 
         if condition > TUNING.ill_conditioned:
             return None  # too close to singular to trust either verdict
         values = np.linalg.solve(square, cost)
-        tolerance = 1e-7 * max(1.0, float(np.abs(values).max(initial=0.0)))
+        tolerance = TUNING.clearly * max(1.0, float(np.abs(values).max(initial=0.0)))
         if (values[free.size :] < -tolerance).any():
             continue
         signed_values = values * multipliers.sign[basis]

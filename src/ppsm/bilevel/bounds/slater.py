@@ -47,7 +47,8 @@ def slater_row(
     )
     limit = float(cost @ solution.columns[: cost.size] - slope_cost @ lower)
     # The rule is feasible up to the LP's tolerance only; the limit must not be tighter than the truth.
-    return row, limit + 1e-6 * (1.0 + float(np.abs(cost) @ np.abs(solution.columns[: cost.size])))
+    size = 1.0 + float(np.abs(cost) @ np.abs(solution.columns[: cost.size]))
+    return row, limit + TUNING.limit_margin * size
 
 
 class _Rule:
