@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-HEAVY = ("opendp", "sklearn", "scipy.stats", "polars", "matplotlib", "linopy", "dask")
+HEAVY = (
+    *("opendp", "sklearn", "scipy.stats", "scipy.optimize", "polars", "matplotlib", "linopy", "dask"),
+    *("highspy", "piqp", "clarabel", "pyscipopt"),
+)
 COMMAND = (
     "import sys\n"
     "sys.argv = ['ppsm', '--help']\n"

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
 
 from ppsm.arrays import INFINITY, FloatArray
 from ppsm.program import BilevelProgram, LinearProgram
@@ -203,6 +202,8 @@ def _solve_again(follower: LinearProgram, shift: FloatArray) -> float | None:
         inequality = sp.vstack([follower.matrix[above, :], -follower.matrix[below, :]], format="csr")
         limits = np.concatenate([upper[above], -lower[below]])
     # The stubs know only dense matrices and lists of bounds.
+    from scipy.optimize import linprog  # here, for a quick start
+
     solve: Any = linprog
     answer = solve(
         follower.cost,

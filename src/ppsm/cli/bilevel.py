@@ -9,9 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ppsm.bilevel.files.exchange import read_bilevel
 from ppsm.bilevel.solution import BilevelSolution, Method
-from ppsm.bilevel.solve import solve_bilevel
 from ppsm.cli.app import EXIT_NO_ANSWER, app, interruptible
 
 
@@ -28,6 +26,10 @@ def bilevel(
 
     Exit code 0: a verified answer; 1: infeasible, unbounded or none found; 2: unusable input.
     """
+    # Solvers take a while to load; whoever only asks for help does not wait for them.
+    from ppsm.bilevel.files.exchange import read_bilevel
+    from ppsm.bilevel.solve import solve_bilevel
+
     with interruptible():
         solution = solve_bilevel(read_bilevel(mps, aux), method=method, time_limit=time_limit, gap=gap)
     if as_json:

@@ -40,7 +40,7 @@ def strong_duality(kkt: KktSystem, finder: BoundFinder) -> Reformulation:
     if offending.size:
         raise ModelError(
             f"strong duality needs binary coupling, but '{kkt.program.variable_names[offending[0]]}' enters "
-            "the follower's rows and is not binary; use method='big-m', 'sos1' or 'indicator'."
+            "the follower's rows and is not binary; use method 'branching', 'big-m', 'sos1' or 'indicator'."
         )
     linear, products = with_duality(kkt.relaxation, kkt, finder)
     integer = np.concatenate([kkt.is_integer, np.zeros(products.shape[0], dtype=np.bool_)])
