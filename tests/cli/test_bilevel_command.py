@@ -214,7 +214,7 @@ def test_error_of_the_real_command_is_one_line_without_traceback(tmp_path: Path)
 def test_what_solvers_print_does_not_reach_the_json(tmp_path: Path) -> None:
     """A print from C, as HiGHS does in rare cases, in the middle of a solve."""
     script = (
-        "import ctypes, ppsm.cli.bilevel as b\n"
+        "import ctypes, ppsm.bilevel.files.exchange as b\n"
         "from ppsm.cli import run\n"
         "read = b.read_bilevel\n"
         "def noisy(*files):\n"
@@ -290,7 +290,7 @@ def test_interrupt_before_anything_is_found(tmp_path: Path, monkeypatch: pytest.
     def pressed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ppsm.cli.bilevel.solve_bilevel", pressed)
+    monkeypatch.setattr("ppsm.bilevel.solve.solve_bilevel", pressed)
     assert run("bilevel", *files(tmp_path)) == (130, "", "interrupted\n")
 
 

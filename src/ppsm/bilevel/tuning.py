@@ -79,9 +79,9 @@ class Tuning:
     """How much better a point must be to count there; well above the solver's tolerance."""
 
     # second opinion
-    opinion_share: float = 2.0
+    opinion_share: float = 0.1
     """Each of the two ways to a second opinion may take so many times as long as the search it judges."""
-    opinion_seconds: float = 0.5
+    opinion_seconds: float = 0.25
     """It may take that long in any case."""
     claims: int = 3
     """So often is a claim that was refuted made again, on another path, before the method is given up."""
