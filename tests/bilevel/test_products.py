@@ -145,7 +145,7 @@ def in_turn() -> BilevelProgram:
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [Method.AUTO, Method.BRANCHING, Method.SOS1, Method.INDICATOR])
 def test_a_later_follower_serves_what_an_earlier_one_decided(method: Method) -> None:
     """Coal of 4 leaves a burn of 8, just what cheap gas can do: its price is 2 and the leader pays 2 + 2."""
     found = solved(in_turn(), method)
