@@ -50,9 +50,9 @@ FAMILIES: dict[str, tuple[Size, ...]] = {
     "linear": (
         Size("20 x 20, 20 rows", linear_game, (20, 20, 20, 0.4)),
         Size("50 x 50, 40 rows", linear_game, (50, 50, 40, 0.3)),
-        Size("100 x 100, 80 rows", linear_game, (100, 100, 80, 0.2)),
-        Size("200 x 200, 150 rows", linear_game, (200, 200, 150, 0.1)),
-        Size("300 x 300, 500 rows", linear_game, (300, 300, 500, 0.05)),
+        Size("100 x 100, 80 rows", linear_game, (100, 100, 80, 0.05)),
+        Size("200 x 200, 150 rows", linear_game, (200, 200, 150, 0.02)),
+        Size("300 x 300, 500 rows", linear_game, (300, 300, 500, 0.006)),
     ),
     "integer": (
         Size("10 integers, 20 rows", integer_game, (10, 20, 20, 0.3)),

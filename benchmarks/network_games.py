@@ -43,17 +43,19 @@ class Grid:
         return self.start.size
 
     def outflow(self) -> SparseMatrix:
-        """What leaves each node less what arrives, by arc; the last node is left out: it follows."""
+        """What leaves each node less what arrives, by arc."""
         arc = np.arange(self.arcs)
         value = np.concatenate([np.ones(self.arcs), -np.ones(self.arcs)])
         where = (np.concatenate([self.start, self.end]), np.concatenate([arc, arc]))
-        return sp.csr_array((value, where), shape=(self.nodes, self.arcs))[:-1, :]
+        return sp.csr_array((value, where), shape=(self.nodes, self.arcs))
 
 
-def _supply(grid: Grid, origin: int, target: int, amount: float) -> FloatArray:
+def _trip(grid: Grid, origin: int, target: int, amount: float) -> tuple[SparseMatrix, FloatArray]:
+    """Balances of who travels, and their right-hand sides; the target's is left out: it follows."""
     supply = np.zeros(grid.nodes)
-    supply[origin], supply[target] = amount, -amount
-    return supply[:-1]
+    supply[origin] = amount
+    others = np.arange(grid.nodes) != target
+    return grid.outflow()[others, :], supply[others]
 
 
 def toll_game(height: int, width: int, shortcuts: int, travellers: int, seed: int) -> BilevelProgram:
@@ -65,11 +67,12 @@ def toll_game(height: int, width: int, shortcuts: int, travellers: int, seed: in
     free = Grid.of(height, width)
     grid = free.with_shortcuts(shortcuts, rng)
     cost = np.concatenate([rng.uniform(*_DETOUR, free.arcs), rng.uniform(*_SHORTCUT, shortcuts)])
-    trips = [rng.choice(grid.nodes, 2, replace=False) for _ in range(travellers)]
-    demand = np.concatenate([_supply(grid, a, b, float(rng.integers(1, 10))) for a, b in trips])
+    ends = [rng.choice(grid.nodes, 2, replace=False) for _ in range(travellers)]
+    trips = [_trip(grid, origin, target, float(rng.integers(1, 10))) for origin, target in ends]
+    demand = np.concatenate([supply for _, supply in trips])
     follower = LinearProgram.from_arrays(
         cost=np.tile(cost, travellers),
-        matrix=sp.block_diag([grid.outflow()] * travellers),
+        matrix=sp.block_diag([balance for balance, _ in trips]),
         row_lower=demand,
         row_upper=demand,
     )
@@ -86,18 +89,20 @@ def toll_game(height: int, width: int, shortcuts: int, travellers: int, seed: in
 
 
 def flow_interdiction(height: int, width: int, budget: int, seed: int) -> BilevelProgram:
-    """The leader removes arcs, so many that the largest flow from corner to corner is least."""
+    """The leader removes arcs, so many that the largest flow from the grid's left to its right is least."""
     rng = np.random.default_rng(seed)
     grid = Grid.of(height, width)
     capacity = rng.integers(1, 20, grid.arcs).astype(float)
-    source = np.zeros((grid.nodes - 1, 1))
-    source[0, 0] = -1.0
-    balance = sp.hstack([grid.outflow(), sp.csr_array(source)])
-    limits = sp.hstack([sp.eye_array(grid.arcs), sp.csr_array((grid.arcs, 1))])
-    zeros = np.zeros(grid.nodes - 1)
-    flow = np.append(np.zeros(grid.arcs), 1.0)
+    left = np.arange(height) * width
+    right = left + width - 1
+    ends = (np.concatenate([left, right]), np.arange(2 * height))
+    doors = sp.csr_array((np.repeat([-1.0, 1.0], height), ends), shape=(grid.nodes, 2 * height))
+    balance = sp.hstack([grid.outflow(), doors])
+    limits = sp.hstack([sp.eye_array(grid.arcs), sp.csr_array((grid.arcs, 2 * height))])
+    zeros = np.zeros(grid.nodes)
+    entering = np.concatenate([np.zeros(grid.arcs), np.ones(height), np.zeros(height)])
     follower = LinearProgram.from_arrays(
-        cost=-flow,
+        cost=-entering,
         matrix=sp.vstack([balance, limits]),
         row_lower=np.concatenate([zeros, np.full(grid.arcs, -np.inf)]),
         row_upper=np.concatenate([zeros, capacity]),
@@ -105,8 +110,8 @@ def flow_interdiction(height: int, width: int, budget: int, seed: int) -> Bileve
     return BilevelProgram.from_arrays(
         follower=follower,
         leader_cost=np.zeros(grid.arcs),
-        response_cost=flow,
-        coupling=sp.vstack([sp.csr_array((zeros.size, grid.arcs)), sp.diags_array(capacity)]),
+        response_cost=entering,
+        coupling=sp.vstack([sp.csr_array((grid.nodes, grid.arcs)), sp.diags_array(capacity)]),
         variable_upper=1.0,
         is_integer=True,
         leader_matrix=np.ones((1, grid.arcs)),
@@ -120,9 +125,9 @@ def path_interdiction(height: int, width: int, budget: int, seed: int) -> Bileve
     grid = Grid.of(height, width)
     length = rng.integers(1, 10, grid.arcs).astype(float)
     added = sp.diags_array(rng.integers(1, 10, grid.arcs).astype(float))
-    supply = _supply(grid, 0, grid.nodes - 1, 1.0)
+    balance, supply = _trip(grid, 0, grid.nodes - 1, 1.0)
     follower = LinearProgram.from_arrays(
-        cost=length, matrix=grid.outflow(), row_lower=supply, row_upper=supply
+        cost=length, matrix=balance, row_lower=supply, row_upper=supply
     )
     return BilevelProgram.from_arrays(
         follower=follower,
