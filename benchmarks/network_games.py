@@ -126,9 +126,7 @@ def path_interdiction(height: int, width: int, budget: int, seed: int) -> Bileve
     length = rng.integers(1, 10, grid.arcs).astype(float)
     added = sp.diags_array(rng.integers(1, 10, grid.arcs).astype(float))
     balance, supply = _trip(grid, 0, grid.nodes - 1, 1.0)
-    follower = LinearProgram.from_arrays(
-        cost=length, matrix=balance, row_lower=supply, row_upper=supply
-    )
+    follower = LinearProgram.from_arrays(cost=length, matrix=balance, row_lower=supply, row_upper=supply)
     return BilevelProgram.from_arrays(
         follower=follower,
         leader_cost=np.zeros(grid.arcs),

@@ -25,9 +25,12 @@ def _signs(matrix: SparseMatrix, rng: np.random.Generator) -> SparseMatrix:
     return turned
 
 
-def linear_game(variables: int, columns: int, rows: int, share: float, seed: int) -> BilevelProgram:
+def linear_game(
+    variables: int, columns: int, rows: int, share: float, seen: float, seed: int
+) -> BilevelProgram:
     """Both levels share resources: what the leader uses or adds changes what the follower can do.
 
+    ``share`` of all coefficients are not zero, and ``seen`` of the follower's columns matter to the leader.
     Zero is a point of the game, and bounds and nonnegative rows keep both levels bounded.
     """
     rng = np.random.default_rng(seed)
@@ -40,7 +43,7 @@ def linear_game(variables: int, columns: int, rows: int, share: float, seed: int
     return BilevelProgram.from_arrays(
         follower=follower,
         leader_cost=rng.uniform(-1.0, 1.0, variables),
-        response_cost=rng.uniform(-1.0, 1.0, columns),
+        response_cost=np.where(rng.random(columns) < seen, rng.uniform(-1.0, 1.0, columns), 0.0),
         coupling=_signs(_random_matrix(rows, variables, share, rng), rng),
         variable_upper=10.0,
         leader_matrix=_random_matrix(own, variables, share, rng),
