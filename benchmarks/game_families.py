@@ -56,6 +56,7 @@ FAMILIES: dict[str, tuple[Size, ...]] = {
         Size("300 x 40, 500 rows", linear_game, (300, 40, 500, 0.1, 0.2)),
     ),
     "integer": (
+        Size("10 integers, 10 rows", integer_game, (10, 10, 10, 0.3)),
         Size("10 integers, 20 rows", integer_game, (10, 20, 20, 0.3)),
         Size("15 integers, 30 rows", integer_game, (15, 15, 30, 0.2)),
         Size("20 integers, 20 rows", integer_game, (20, 20, 20, 0.3)),
@@ -63,6 +64,7 @@ FAMILIES: dict[str, tuple[Size, ...]] = {
         Size("40 integers, 40 rows", integer_game, (40, 20, 40, 0.2)),
     ),
     "interdiction": (
+        Size("flow, 24 arcs", flow_interdiction, (3, 3, 2)),
         Size("flow, 34 arcs", flow_interdiction, (3, 4, 2)),
         Size("flow, 62 arcs", flow_interdiction, (4, 5, 2)),
         Size("flow, 98 arcs", flow_interdiction, (5, 6, 5)),
@@ -71,8 +73,8 @@ FAMILIES: dict[str, tuple[Size, ...]] = {
         Size("path, 194 arcs", path_interdiction, (7, 8, 6)),
     ),
     "investment": (
+        Size("6 sites, 50 rows", reservoir_game, (40, 50, 10, 6)),
         Size("6 sites, 130 rows", reservoir_game, (30, 60, 100, 6)),
-        Size("6 sites, 260 rows", reservoir_game, (60, 100, 200, 6)),
         Size("8 sites, 520 rows", reservoir_game, (120, 200, 400, 8)),
         Size("8 sites, 1150 rows", reservoir_game, (250, 400, 900, 8)),
         Size("10 sites, 1150 rows", reservoir_game, (250, 400, 900, 10)),

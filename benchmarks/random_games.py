@@ -1,5 +1,7 @@
 """Random games: two linear programs, and leaders with integers who look at prices."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -67,7 +69,7 @@ def integer_game(integers: int, columns: int, rows: int, share: float, seed: int
     )
     relief = _random_matrix(rows, integers, share, rng) * 3.0
     most = rng.choice([1.0, 3.0], integers)
-    common = {
+    common: dict[str, Any] = {
         "follower": follower,
         "leader_cost": rng.uniform(5.0, 25.0, integers),
         "coupling": relief,

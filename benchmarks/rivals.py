@@ -143,7 +143,8 @@ def _with_big_m(kkt: KktSystem, largest: float) -> LinearProgram:
     chosen = (np.ones(count), (np.arange(count), kkt.first_multiplier + kkt.pairs))
     multiplier = sp.csr_array(chosen, shape=(count, width))
     switch = largest * sp.eye_array(count)
-    rows = sp.vstack([sp.hstack([multiplier, -switch]), sp.hstack([kkt.slack_matrix[kkt.pairs, :], switch])])
+    slack = kkt.slack_matrix[kkt.pairs, :]
+    rows = sp.csr_array(sp.block_array([[multiplier, -switch], [slack, switch]]))
     upper = np.concatenate([np.zeros(count), largest - kkt.slack_constant[kkt.pairs]])
     return kkt.relaxation.with_columns(np.zeros(count), np.ones(count)).with_rows(rows, upper=upper)
 
