@@ -8,7 +8,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -175,20 +175,18 @@ def tables(rows: Iterable[Row]) -> list[Table]:
     verdicts = Verdicts(rows)
     cells: list[tuple[str | float, ...]] = []
     for name in dict.fromkeys(row.family for row in verdicts.rows):
-        cells += _lines(verdicts, name, lambda row, family=name: row.family == family)  # type: ignore[misc]
-    cells += _lines(verdicts, "all", lambda _: True)
+        cells += _lines(verdicts, name, [row for row in verdicts.rows if row.family == name])
+    cells += _lines(verdicts, "all", verdicts.rows)
     note = (
-        "Seconds by the clock, building included; a game without a (right) proof counts with the time limit at least. "
-        "Wrong: a claim that a verified point refutes, or whose point is none of the game."
+        "Seconds by the clock, building included; a game without a (right) proof counts with the time limit "
+        "at least. Wrong: a claim that a verified point refutes, or whose point is none of the game."
     )
     columns = ("family", "solver", "games", "proven", "wrong", "median, s", f"times {REFERENCE}")
     return [Table("Games side by side", columns, tuple(cells), note)]
 
 
-def _lines(verdicts: Verdicts, name: str, chosen: Callable[[Row], bool]) -> list[tuple[str | float, ...]]:
-    groups = {
-        solver: [row for row in verdicts.rows if row.solver == solver and chosen(row)] for solver in SOLVERS
-    }
+def _lines(verdicts: Verdicts, name: str, rows: Sequence[Row]) -> list[tuple[str | float, ...]]:
+    groups = {solver: [row for row in rows if row.solver == solver] for solver in SOLVERS}
     medians = {
         solver: statistics.median(verdicts.seconds(row) for row in group) for solver, group in groups.items()
     }
