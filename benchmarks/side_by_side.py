@@ -22,6 +22,7 @@ from ppsm.arrays import FloatArray
 from ppsm.bilevel.incumbent import polish, respond
 from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.verify import verify
+from ppsm.solvers.scip import need_scip
 
 OURS = "ppsm"
 REFERENCE = "SCIP, SOS1"
@@ -60,6 +61,7 @@ class Row:
 
 def run(chosen: Iterable[Game], limit: float, file: Path | None) -> list[Row]:
     """Solve what the file has no row for yet, and return the rows of all."""
+    need_scip("the comparison")
     known = {row.key: row for row in _read(file)}
     rows = []
     for game in chosen:
