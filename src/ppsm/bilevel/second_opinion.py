@@ -15,9 +15,10 @@ from enum import StrEnum
 from ppsm.arrays import FloatArray
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods import Search
-from ppsm.bilevel.methods.branching import branch
+from ppsm.bilevel.methods.branching import Branching, branch
 from ppsm.bilevel.methods.enumeration import assignments_of, enumerate_assignments
 from ppsm.bilevel.methods.scip_forms import indicator, sos1
+from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.methods.unbounded import question
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.tuning import TUNING
@@ -49,14 +50,24 @@ class Opinion:
 
 
 def second_opinion(
-    kkt: KktSystem, cutoff: float | None, method: Method, limits: SolveLimits, seconds: float
+    kkt: KktSystem,
+    cutoff: float | None,
+    method: Method,
+    limits: SolveLimits,
+    seconds: float,
+    begun: Branching | None = None,
 ) -> Opinion:
     """Whether a point costs at most the cutoff (or exists at all), by someone who did not make the claim.
 
-    Each of the two ways has so many seconds, within the limits; ``method`` is the one that made the claim.
+    Each of the two ways has so many seconds, within the limits; ``method`` is the one that made the claim. A
+    tree that has ``begun`` before goes on instead of a new search.
     """
     deadline = time.perf_counter() + limits.seconds
-    opinion = _by_ourselves(kkt, cutoff, method, min(deadline, time.perf_counter() + seconds))
+    until = min(deadline, time.perf_counter() + seconds)
+    if begun is None:
+        opinion = _by_ourselves(kkt, cutoff, method, until)
+    else:
+        opinion = _of_tree(begun.run(until), "branching on pairs", cutoff)
     remaining = min(seconds, deadline - time.perf_counter())
     if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted or remaining <= 0:
         return opinion
@@ -84,9 +95,12 @@ def search_for_better(
 
     The first one ends the search: whoever claimed that there is none was wrong.
     """
-    tree = search(kkt, cutoff=cutoff, gap=0.0, deadline=deadline, first=True)
+    return _of_tree(search(kkt, cutoff=cutoff, gap=0.0, deadline=deadline, first=True), name, cutoff)
+
+
+def _of_tree(tree: Tree, name: str, cutoff: float | None) -> Opinion:
     said = f"after {tree.words}"
-    if tree.columns is not None:
+    if tree.columns is not None and (cutoff is None or tree.objective <= cutoff):
         return Opinion(Verdict.REFUTED, f"{name} found a better point {said}", tree.columns)
     if not tree.is_complete:
         ending = "interrupted" if tree.interrupted else "not through"

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,9 +13,10 @@ from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.incumbent import FirstLook, first_look, polish
 from ppsm.bilevel.infeasibility import explain_infeasible
 from ppsm.bilevel.kkt import KktSystem, build_kkt
-from ppsm.bilevel.methods import Attempt, OwnSearch, attempts, own_searches
-from ppsm.bilevel.methods.tree import Tree
+from ppsm.bilevel.methods import Attempt, attempts, own_search
+from ppsm.bilevel.methods.branching import Branching
 from ppsm.bilevel.methods.unbounded import solve_over_unbounded_relaxation
+from ppsm.bilevel.portfolio import OwnSearcher, Progress, Searcher, bounded, own_progress, searchers
 from ppsm.bilevel.scaling import units_of, with_units
 from ppsm.bilevel.second_opinion import Opinion, Verdict, second_opinion
 from ppsm.bilevel.solution import BilevelSolution, Method
@@ -123,6 +124,7 @@ class _Solve:
         self._scale = units_of(program)
         self._kkt: KktSystem = build_kkt(with_units(program, self._scale))
         self._best: _Candidate | None = None
+        self._bound: float | None = None
 
     def solution(self) -> BilevelSolution:
         found = self._searched()
@@ -135,55 +137,127 @@ class _Solve:
             return self._reported(found, better, None, ())
         return self._with_opinion(found, opinion)
 
-    def _own_search(self) -> BilevelSolution | None:
-        """What a search of our own comes to, if it was asked for or is through in good time."""
-        for search in own_searches(self._kkt, self._method):
-            asked = self._method is not Method.AUTO
-            deadline = min(self._deadline, time.perf_counter() + (math.inf if asked else search.seconds))
-            try:
-                tree = search.run(self._kkt, cutoff=None, gap=self._limits.gap, deadline=deadline)
-            except SolverError:
-                if asked:
-                    raise
-                continue
-            found = self._of_tree(search, tree)
-            if tree.interrupted and (found is None or found.status is Status.NO_INCUMBENT):
-                raise KeyboardInterrupt
-            proven = found is not None and found.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE)
-            if asked or proven or tree.interrupted:
-                return found
+    def _searched(self) -> BilevelSolution:
+        if self._method is Method.AUTO:
+            return self._by_turns()
+        asked = own_search(self._kkt, self._method)
+        if asked is None:
+            return self._by_methods()
+        search, words = asked
+        tree = search(self._kkt, cutoff=None, gap=self._limits.gap, deadline=self._deadline)
+        base = self._base(self._method, "asked for", HIGHS)
+        if tree.is_unbounded:
+            return self._unbounded(base)
+        progress = own_progress(tree, words)
+        found = self._heard(base, progress)
+        return self._left(base, progress) if found is None else found
+
+    def _base(self, method: Method, reason: str, solver: str) -> BilevelSolution:
+        return BilevelSolution(Status.NO_INCUMBENT, self._program, method, reason, solver, self._seconds)
+
+    def _unbounded(self, base: BilevelSolution) -> BilevelSolution:
+        """A leaf of our own tree whose cost falls without end."""
+        if self._program.is_integer.any():
+            raise ModelError(
+                "a leaf is unbounded, and branching cannot tell whether it has an integer point; "
+                "bound the leader's variables or use the method 'sos1'."
+            )
+        return replace(base, status=Status.UNBOUNDED)
+
+    def _left(self, base: BilevelSolution, progress: Progress) -> BilevelSolution:
+        """What a search that is not through leaves behind; Ctrl-C is raised where that is nothing."""
+        if progress.interrupted and self._best is None:
+            raise KeyboardInterrupt
+        return self._reported(base, self._best, self._bound, ())
+
+    def _by_turns(self) -> BilevelSolution:
+        """Searches that take turns; see :mod:`ppsm.bilevel.portfolio`."""
+        kkt = bounded(self._kkt, self._deadline)
+        if kkt is None:
+            return self._over_unbounded_relaxation()
+        players = list(searchers(kkt, self._limits))
+        turn = TUNING.first_turn
+        base = self._base(Method.AUTO, "no search was through in time", HIGHS)
+        while players and time.perf_counter() < self._deadline:
+            for player in tuple(players):
+                seconds = turn * (TUNING.lagging if self._lags(player) else player.share)
+                if turn < player.from_turn or time.perf_counter() > self._deadline:
+                    continue
+                progress = player.run(min(self._deadline, time.perf_counter() + seconds))
+                base = self._base(player.method, player.reason, player.solver)
+                found = self._heard(base, progress, players)
+                if found is not None:
+                    return found
+                if progress.interrupted:
+                    return self._left(base, progress)
+                player.bound = progress.bound
+                if progress.gave_up or progress.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
+                    players.remove(player)  # what it claims did not stand up
+            turn *= 2
+        if players or time.perf_counter() >= self._deadline:
+            return self._reported(base, self._best, self._bound, ())
+        return self._by_methods()
+
+    def _lags(self, player: Searcher) -> bool:
+        """Whether somebody else's bound is better than that of a search that has one."""
+        if player.bound is None or self._bound is None:
+            return False
+        return player.bound < self._bound - TUNING.clearly * max(1.0, abs(self._bound))
+
+    def _over_unbounded_relaxation(self) -> BilevelSolution:
+        """Where nothing bounds the relaxation our own tree has one turn, then the methods for such games."""
+        tree = Branching(self._kkt, cutoff=None, gap=self._limits.gap)
+        until = min(self._deadline, time.perf_counter() + TUNING.turn_without_bound)
+        progress = own_progress(tree.run(until), "a tree")
+        base = self._base(Method.BRANCHING, f"{self._kkt.pairs.size} pairs are few", HIGHS)
+        found = self._heard(base, progress)
+        if found is not None:
+            return found
+        return self._left(base, progress) if progress.interrupted else self._by_methods()
+
+    def _heard(
+        self, base: BilevelSolution, progress: Progress, players: Sequence[Searcher] = ()
+    ) -> BilevelSolution | None:
+        """Take in what a search says; the answer to the game, if it claims one that stands up."""
+        if progress.columns is not None:
+            self._take(progress.columns, players)
+        if progress.bound is not None:
+            self._bound = progress.bound if self._bound is None else max(self._bound, progress.bound)
+        if progress.status is Status.INFEASIBLE and self._best is None:
+            found = replace(base, status=Status.INFEASIBLE)
+        elif progress.status is Status.PROVEN_OPTIMAL and progress.bound is not None:
+            found = self._reported(base, self._best, progress.bound, ())
+        else:
+            return None
+        if found.status is not progress.status:
+            return None
+        if progress.proof:
+            return self._with_opinion(found, Opinion(Verdict.CONFIRMED, progress.proof))
+        return self._judged(found, players)
+
+    def _judged(self, found: BilevelSolution, players: Sequence[Searcher]) -> BilevelSolution | None:
+        """A solver's claim after a second opinion; None where a better point refutes it."""
+        trees = [player.search for player in players if isinstance(player, OwnSearcher)]
+        begun = next((tree for tree in trees if isinstance(tree, Branching)), None)
+        opinion = self._second_opinion(found, self._seconds, begun)
+        better = self._better(opinion, found)
+        if better is None:
+            return self._with_opinion(found, opinion)
+        self._take(better.columns, players)
         return None
 
-    def _of_tree(self, search: OwnSearch, tree: Tree) -> BilevelSolution | None:
-        """A tree's answer, verified; None where it has a point that does not stand up to verification."""
-        base = BilevelSolution(
-            Status.INFEASIBLE, self._program, search.method, search.reason, HIGHS, self._seconds
-        )
-        if tree.is_unbounded and self._method is search.method:
-            if self._program.is_integer.any():
-                raise ModelError(
-                    "a leaf is unbounded, and branching cannot tell whether it has an integer point; "
-                    "bound the leader's variables or use the method 'sos1'."
-                )
-            return replace(base, status=Status.UNBOUNDED)
-        proof = Opinion(Verdict.CONFIRMED, f"weak duality at every leaf of {search.words} of {tree.words}")
-        is_proven = tree.is_complete and tree.is_certified
-        if tree.columns is None:
-            if is_proven:
-                return self._with_opinion(base, proof)
-            return self._reported(base, None, tree.bound if np.isfinite(tree.bound) else None, ())
-        candidate = self._candidate(tree.columns)
+    def _take(self, columns: FloatArray, players: Sequence[Searcher]) -> None:
+        """Verify a point and, where it is the best so far, tell everybody."""
+        candidate = self._candidate(columns)
         if not candidate.verdict.verified:
-            return None
-        self._best = candidate
-        bound = tree.bound if is_proven or not tree.is_complete else None
-        found = self._reported(base, candidate, bound if bound != -math.inf else None, ())
-        return self._with_opinion(found, proof) if found.status is Status.PROVEN_OPTIMAL else found
+            return
+        if self._best is None or candidate.objective < self._best.objective:
+            self._best = candidate
+            for player in players:
+                player.offer(candidate.columns)
 
-    def _searched(self) -> BilevelSolution:
-        found_ourselves = self._own_search()
-        if found_ourselves is not None:
-            return found_ourselves
+    def _by_methods(self) -> BilevelSolution:
+        """One method after another until one has an answer that stands up."""
         relaxation = self._kkt.relaxation
         if solve_lp(replace(relaxation, cost=np.zeros_like(relaxation.cost))).status is Status.INFEASIBLE:
             return self._without_method(
@@ -253,14 +327,17 @@ class _Solve:
             found = replace(found, verified=True)
         return replace(found, second_opinion=opinion.words, seconds=self._seconds)
 
-    def _second_opinion(self, found: BilevelSolution, searched: float) -> Opinion:
+    def _second_opinion(
+        self, found: BilevelSolution, searched: float, begun: Branching | None = None
+    ) -> Opinion:
         """Whether a point of the game is better than what was found by more than the gap allows.
 
-        ``searched`` is how many seconds the search took that made the claim.
+        ``searched`` is how many seconds the search took that made the claim; a tree that has ``begun`` before
+        goes on.
         """
         seconds = max(TUNING.opinion_seconds, TUNING.opinion_share * searched)
         limits = replace(self._limits, seconds=max(0.0, self._deadline - time.perf_counter()))
-        return second_opinion(self._kkt, self._cutoff(found), found.method, limits, seconds)
+        return second_opinion(self._kkt, self._cutoff(found), found.method, limits, seconds, begun)
 
     def _cutoff(self, found: BilevelSolution) -> float | None:
         """What a point must cost at most to refute a claim of optimality."""

@@ -29,11 +29,25 @@ class Tuning:
     clearly: float = 1e-7
     """What counts as a multiplier, a slack or a fraction of an integer rather than as rounding."""
 
+    # portfolio
+    first_turn: float = 0.4
+    """Seconds of everybody's first turn; each later one is twice as long."""
+    share_among_integers: float = 0.25
+    """The share of our own tree where the leader has integers, on which it is rarely the fastest."""
+    lagging: float = 0.25
+    """Whose bound is not the best gets this share of a turn."""
+    turn_of_bounds: float = 0.8
+    """From turns of that length on bounds are proven and HiGHS is asked."""
+    many_pairs: int = 600
+    """With more pairs than this a leader's few decisions are listed before anybody else has a turn,"""
+    late_turn: float = 10.0
+    """that is, before turns of that length."""
+    turn_without_bound: float = 1.0
+    """That long is our own tree asked about a game that no row bounds, before other methods are."""
+
     # branching
-    tree_pairs: int = 60
-    """Up to so many pairs the automatic choice tries our own tree first."""
-    tree_seconds: float = 0.1
-    """That long; what is not through then is left to the other methods."""
+    responses_thin_out: int = 3
+    """The follower's answer is tried at a node, then at one after this many times as many, and so on."""
     rounding: float = 1e-9
     """A difference below this share of what it is taken of is none: a reduced cost in a proof, a gain of
     a first point."""
@@ -43,8 +57,6 @@ class Tuning:
     """Up to so many assignments of its integers the automatic choice tries all decisions of the leader."""
     most_assignments: int = 1 << 20
     """More than this many are never listed."""
-    enumeration_seconds: float = 20.0
-    """That long it is tried before another method gets its turn."""
     steps_aside: tuple[float, ...] = (1e-3, 1e-6)
     """How far, as a share of its data, a follower is moved to bound all of its answers or prices."""
 
@@ -62,6 +74,8 @@ class Tuning:
     """Bounds may rest on an incumbent's cost plus this share of it."""
     vertex_bases: int = 50_000
     """So many bases of the dual are looked at, at most, for the largest multiplier of a vertex."""
+    columns_of_vertices: int = 60
+    """A follower with more columns than this has too many vertices to look at any."""
     many_sides: int = 1_500
     """With more sides than this bounds are proven from what is known at once, without an LP for each."""
     ill_conditioned: float = 1e10

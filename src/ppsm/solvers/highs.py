@@ -11,6 +11,7 @@ from ppsm.arrays import FloatArray, IntArray
 from ppsm.errors import SolverError
 from ppsm.program import LinearProgram
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.solvers.silence import silenced
 from ppsm.solvers.tuning import TUNING
 from ppsm.status import Status
 
@@ -265,7 +266,7 @@ def solve_mip_with_highs(problem: MixedIntegerProgram, limits: SolveLimits) -> M
     if problem.sos1_pairs or problem.indicators is not None:
         raise SolverError("HiGHS has neither SOS1 sets nor indicator rows; use SCIP for them.")
     started = time.perf_counter()
-    if _may_be_unbounded(problem.linear) and solve_lp(problem.linear).status is Status.UNBOUNDED:
+    if may_be_unbounded(problem.linear) and solve_lp(problem.linear).status is Status.UNBOUNDED:
         # HiGHS 1.12 to 1.15 can call such a MILP infeasible or even optimal (tests/canaries). With rational
         # data it is unbounded exactly when it has a point at all, and that is a question without a cost.
         linear = replace(problem.linear, cost=np.zeros_like(problem.linear.cost), offset=0.0)
@@ -275,7 +276,7 @@ def solve_mip_with_highs(problem: MixedIntegerProgram, limits: SolveLimits) -> M
     return _search(problem, limits, started)
 
 
-def _may_be_unbounded(linear: LinearProgram) -> bool:
+def may_be_unbounded(linear: LinearProgram) -> bool:
     """Whether some column can lower the cost without meeting a bound of its own."""
     falls = np.where(linear.cost > 0, linear.column_lower, linear.column_upper)
     return bool(np.isinf(falls[linear.cost != 0]).any())
@@ -321,9 +322,10 @@ def _run_interruptibly(highs: highspy.Highs) -> bool:
     """
     highs.HandleKeyboardInterrupt = True
     try:
-        highs.startSolve()
-        while not highs.wait(0.1)[0]:
-            pass
+        with silenced():
+            highs.startSolve()
+            while not highs.wait(0.1)[0]:
+                pass
     except KeyboardInterrupt:
         # Its thread must have ended before anybody lets go of the solver, whenever the key was pressed.
         highs.cancelSolve()

@@ -11,6 +11,7 @@ import numpy as np
 from ppsm.arrays import INFINITY, FloatArray
 from ppsm.errors import InputError, SolverError
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
+from ppsm.solvers.silence import silenced
 from ppsm.solvers.tuning import TUNING
 from ppsm.status import Status
 
@@ -44,43 +45,72 @@ def need_scip(what: str) -> None:
 
 def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
     """Solve a MILP with SOS1 sets and indicators; on a limit the incumbent and the bound come back."""
-    need_scip("a problem with SOS1 sets or indicators")
-    started = time.perf_counter()
-    for feasibility in _tolerances(limits.feasibility):
-        left = max(0.01, limits.seconds - (time.perf_counter() - started))
-        try:
-            return _solved(problem, replace(limits, feasibility=feasibility, seconds=left), started)
-        except SolverError as error:
-            failure = error
-    raise failure
+    return ScipSearch(problem, limits).run(limits.seconds)
 
 
-def _tolerances(asked: float) -> tuple[float, ...]:
-    """What is asked for, and looser ones: SCIP's LP solver can give up on a tight one."""
-    return (asked, *(looser for looser in TUNING.looser_feasibility if looser > asked))
+class ScipSearch:
+    """A search by SCIP that can be left and taken up again.
 
+    Where its LP solver gives up on a tight tolerance, the search begins anew with a looser one.
+    """
 
-def _solved(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -> MipResult:
-    model, variables = scip_model(problem)
-    _set_limits(model, limits)
-    if problem.start is not None:
-        start = model.createSol()
-        for variable, value in zip(variables, problem.start, strict=True):
-            model.setSolVal(start, variable, value)
-        model.addSol(start)
-    _optimize(model)
-    status = model.getStatus()
-    if status == "inforunbd":
-        status = _settle(problem, limits)
-    if status not in _STATUS:
-        raise SolverError(f"SCIP ended with '{status}'.")
-    result = _result(model, variables, _STATUS[status], time.perf_counter() - started)
-    return replace(result, interrupted=status == "userinterrupt")
+    def __init__(self, problem: MixedIntegerProgram, limits: SolveLimits) -> None:
+        need_scip("a problem with SOS1 sets or indicators")
+        self._problem, self._limits = problem, limits
+        self._looser = [looser for looser in TUNING.looser_feasibility if looser > limits.feasibility]
+        self._seconds = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._model, self._variables = scip_model(self._problem)
+        _set_limits(self._model, self._limits)
+        self._spent = 0.0
+        if self._problem.start is not None:
+            self.offer(self._problem.start)
+
+    def offer(self, columns: FloatArray) -> None:
+        """A point to beat; it need not be exactly feasible."""
+        start = self._model.createOrigSol()
+        for variable, value in zip(self._variables, columns, strict=True):
+            self._model.setSolVal(start, variable, value)
+        self._model.addSol(start)
+
+    def run(self, seconds: float) -> MipResult:
+        """Search for so many seconds more; what was found so far comes back."""
+        started = time.perf_counter()
+        while True:
+            left = seconds - (time.perf_counter() - started)
+            try:
+                result = self._run(max(0.01, left))
+            except SolverError:
+                if not self._looser:
+                    raise
+                self._limits = replace(self._limits, feasibility=self._looser.pop(0))
+                self._begin()
+                continue
+            self._seconds += time.perf_counter() - started
+            return replace(result, seconds=self._seconds)
+
+    def _run(self, seconds: float) -> MipResult:
+        if math.isfinite(seconds):
+            # SCIP counts the time of all its runs together.
+            self._spent += seconds
+            self._model.setParam("limits/time", self._spent)
+        _optimize(self._model)
+        self._spent = min(self._spent, self._model.getSolvingTime())
+        status = self._model.getStatus()
+        if status == "inforunbd":
+            status = _settle(self._problem, replace(self._limits, seconds=seconds))
+        if status not in _STATUS:
+            raise SolverError(f"SCIP ended with '{status}'.")
+        result = _result(self._model, self._variables, _STATUS[status], 0.0)
+        return replace(result, interrupted=status == "userinterrupt")
 
 
 def _optimize(model: Any) -> None:
     try:
-        model.optimize()
+        with silenced():
+            model.optimize()
     except Exception as error:  # noqa: BLE001 (PySCIPOpt raises nothing more specific)
         raise SolverError(f"SCIP {model.version()} gave up: {error}") from None
 
@@ -148,8 +178,6 @@ def _set_limits(model: Any, limits: SolveLimits) -> None:
     model.setParam("misc/allowstrongdualreds", False)
     model.setParam("misc/allowweakdualreds", False)
     model.setParam("parallel/maxnthreads", limits.threads)
-    if math.isfinite(limits.seconds):
-        model.setParam("limits/time", limits.seconds)
     if limits.another_path:
         model.setParam("presolving/maxrounds", 0)
         model.setParam("randomization/randomseedshift", 1)
@@ -160,6 +188,8 @@ def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:
     model, _ = scip_model(problem)
     model.setObjective(0.0)
     _set_limits(model, limits)
+    if math.isfinite(limits.seconds):
+        model.setParam("limits/time", limits.seconds)
     _optimize(model)
     return {"optimal": "unbounded", "gaplimit": "unbounded"}.get(model.getStatus(), str(model.getStatus()))
 

@@ -8,7 +8,8 @@ for at least one optimal dual at every point), so no optimum is cut off:
 2. *Slater's condition*: an answer of the follower that is feasible with slack whatever the leader decides
    bounds every optimal dual; see :mod:`ppsm.bilevel.bounds.slater`. Its row joins the relaxation.
 3. *Dual vertices*: if no price enters the leader's problem, any optimal dual will do, and a vertex of the
-   dual polyhedron always is one; small polyhedra are enumerated.
+   dual polyhedron always is one; those of networks are known (:mod:`ppsm.bilevel.bounds.network`), small
+   polyhedra are enumerated.
 
 Where all three fail no finite bound is known and :class:`NoValidBoundError` names the row. Small big-M values
 that merely look plausible are how bilevel programs get wrong answers (Pineda & Morales 2019).
@@ -17,11 +18,13 @@ that merely look plausible are how bilevel programs get wrong answers (Pineda & 
 import itertools
 import math
 import time
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.bilevel.bounds.network import network_bound
 from ppsm.bilevel.bounds.slater import slater_row
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.tuning import TUNING
@@ -59,7 +62,7 @@ class BoundFinder:
 
     def __init__(self, kkt: KktSystem, deadline: float = INFINITY, cutoff: float | None = None) -> None:
         self.kkt = kkt
-        self._deadline = deadline
+        self.deadline = deadline
         self._program = kkt.relaxation if cutoff is None else _with_cutoff(kkt.relaxation, cutoff)
         self._relaxation = PersistentLp(self._program)
         self._follower_columns = kkt.program.follower.matrix.tocsc()
@@ -146,12 +149,18 @@ class BoundFinder:
             low, high = self._reduced_cost_from_prices(int(multipliers.index[side]))
             if math.isfinite(low) and math.isfinite(high):
                 return low, high
+        if self._network_bound is not None:
+            return self._vertex_range(side, twin, -INFINITY, INFINITY)
         direction = self._net_direction(side, twin)
         low, high = self._optimise_both(self._relaxation, direction, -INFINITY, INFINITY)
         if not (math.isfinite(low) and math.isfinite(high)):
             stronger = self._relaxation_with_slater()
             if stronger is not None:
                 low, high = self._optimise_both(stronger, direction, low, high)
+        return self._vertex_range(side, twin, low, high)
+
+    def _vertex_range(self, side: int, twin: int, low: float, high: float) -> tuple[float, float]:
+        """A range with the ends that are still infinite replaced by those of the dual vertices, if known."""
         if not (math.isfinite(low) and math.isfinite(high)):
             vertices = self._dual_vertex_bounds()
             if vertices is not None:
@@ -178,6 +187,10 @@ class BoundFinder:
         """Largest value of a linear form over the column bounds alone: weaker than an LP, but free."""
         lower, upper = self.kkt.relaxation.column_lower, self.kkt.relaxation.column_upper
         return float(np.sum(factors * np.where(factors > 0, upper[columns], lower[columns])))
+
+    @cached_property
+    def _network_bound(self) -> float | None:
+        return network_bound(self.kkt)
 
     @property
     def _is_large(self) -> bool:
@@ -211,7 +224,7 @@ class BoundFinder:
         """Maximise a direction; infinite where unbounded, minus infinite over an empty relaxation."""
         if not direction.any():
             return 0.0
-        if time.perf_counter() > self._deadline:
+        if time.perf_counter() > self.deadline:
             raise BoundsOutOfTimeError(
                 "the time limit came while bounds were being proven; allow more time, or use method='sos1' "
                 "or 'indicator', which need no bound."
@@ -238,7 +251,7 @@ class BoundFinder:
             self._slater_tried = True
             coupled = np.unique(self.kkt.program.coupling.indices).astype(np.int64)
             box = np.array([self.variable_range(int(variable)) for variable in coupled]).reshape(-1, 2)
-            found = slater_row(self.kkt, coupled, box[:, 0], box[:, 1])
+            found = slater_row(self.kkt, coupled, box[:, 0], box[:, 1], self.deadline)
             if found is not None:
                 row, limit = sp.csr_array(found[0][None, :]), np.array([found[1]])
                 extended = self._program.with_rows(row, upper=limit, names=("Slater",))
@@ -256,7 +269,11 @@ class BoundFinder:
         if not self._vertices_tried:
             self._vertices_tried = True
             program = self.kkt.program
-            if program.only_moves_right_hand_sides and not program.leader_sees_prices:
+            largest = self._network_bound
+            if largest is not None:
+                high = np.full(self.kkt.multipliers.count, largest)
+                self._vertex_bounds = -high, high
+            elif program.only_moves_right_hand_sides and not program.leader_sees_prices:
                 self._vertex_bounds = _enumerate_dual_vertices(self.kkt)
         return self._vertex_bounds
 
@@ -290,8 +307,10 @@ def _enumerate_dual_vertices(kkt: KktSystem) -> tuple[FloatArray, FloatArray] | 
     """Solve for every basis of ``stationarity m = c``; None where there are too many to look at."""
     multipliers, follower = kkt.multipliers, kkt.program.follower
     width = follower.shape[1]
-    first_row = kkt.relaxation.shape[0] - width
-    dual = kkt.relaxation.matrix[first_row:, kkt.first_multiplier :].toarray()
+    if width > TUNING.columns_of_vertices:
+        return None
+    first_row = len(kkt.program.leader_row_names) + follower.shape[0]
+    dual = kkt.relaxation.matrix[first_row : first_row + width, kkt.first_multiplier :].toarray()
     independent = _independent_columns(dual.T, np.arange(width))
     dual, cost = dual[independent], follower.cost[independent]
     # Free multipliers are part of every basis; dependent ones can be zero at an optimal dual.

@@ -19,16 +19,17 @@ from ppsm.arrays import INFINITY, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.tuning import TUNING
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import solve_lp
+from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
 
 
 def slater_row(
-    kkt: KktSystem, coupled: IntArray, lower: FloatArray, upper: FloatArray
+    kkt: KktSystem, coupled: IntArray, lower: FloatArray, upper: FloatArray, deadline: float = INFINITY
 ) -> tuple[FloatArray, float] | None:
     """Coefficients over the columns of the relaxation and the upper bound of the row, None if there is none.
 
     ``coupled`` are the leader variables in the follower's rows and ``lower``/``upper`` the box they live in.
+    After a deadline there is none either.
     """
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
         return None
@@ -37,7 +38,9 @@ def slater_row(
     rule = _Rule(kkt, coupled, lower, upper - lower)
     if rule.size > TUNING.largest_rule:
         return None
-    solution = solve_lp(rule.program())
+    lp = PersistentLp(rule.program())
+    lp.stop_at(deadline)
+    solution = lp.solve()
     if solution.status is not Status.PROVEN_OPTIMAL:
         return None
     cost, slope_cost = kkt.program.follower.cost, rule.slope_costs(solution.columns)

@@ -54,33 +54,19 @@ class Search(Protocol):
         """The best point, or the first one that costs at most the cutoff, until a deadline."""
 
 
-@dataclass(frozen=True, eq=False)
-class OwnSearch:
-    """A search that proves its own leaves, why it, how long it is tried unasked, and how to call it."""
-
-    method: Method
-    reason: str
-    seconds: float
-    words: str
-    run: Search
-
-
-def own_searches(kkt: KktSystem, method: Method) -> Iterator[OwnSearch]:
-    """Searches of our own to try before any solver's; an explicit method is the only one."""
-    asked, automatic = method in (Method.BRANCHING, Method.ENUMERATION), method is Method.AUTO
-    if method is Method.BRANCHING or (automatic and kkt.pairs.size <= TUNING.tree_pairs):
-        why = "asked for" if asked else f"{kkt.pairs.size} pairs are few"
-        yield OwnSearch(Method.BRANCHING, why, TUNING.tree_seconds, "a tree", branch)
-    count = assignments_of(kkt.program)
-    if method is Method.ENUMERATION and count is None:
+def own_search(kkt: KktSystem, method: Method) -> tuple[Search, str] | None:
+    """The search of our own that was asked for, and what it makes; None where the method is not ours."""
+    if method is Method.BRANCHING:
+        return branch, "a tree"
+    if method is not Method.ENUMERATION:
+        return None
+    if assignments_of(kkt.program) is None:
         raise ModelError(
             "enumeration needs a linear follower that only bounded integers of the leader move, with at most "
             f"{TUNING.most_assignments:,} values together, and no products in the objective; use "
             "method 'branching', 'big-m', 'sos1' or 'indicator'."
         )
-    if count is not None and (method is Method.ENUMERATION or (automatic and count <= TUNING.assignments)):
-        why = "asked for" if asked else f"the leader's integers have {count} values together"
-        yield OwnSearch(Method.ENUMERATION, why, TUNING.enumeration_seconds, "a list", enumerate_assignments)
+    return enumerate_assignments, "a list"
 
 
 def attempts(kkt: KktSystem, method: Method, finder: BoundFinder) -> Iterator[Attempt]:
@@ -100,7 +86,28 @@ def attempts(kkt: KktSystem, method: Method, finder: BoundFinder) -> Iterator[At
 
 
 def _automatic(kkt: KktSystem, finder: BoundFinder) -> Iterator[Attempt]:
-    obstacle, tried = "", False
+    obstacle = ""
+    try:
+        for attempt in proven_forms(kkt, finder):
+            yield attempt
+            obstacle = f"the answer of method '{attempt.method}' failed verification"
+    except BoundsOutOfTimeError:
+        raise
+    except NoValidBoundError as error:
+        if not scip_is_installed():
+            raise NoValidBoundError(
+                f"{error.obstacle.rstrip('.')}; the methods that need no bound need SCIP, which is not "
+                "installed: run pip install pyscipopt."
+            ) from None
+        obstacle = error.obstacle
+    if scip_is_installed():
+        yield Attempt(Method.SOS1, obstacle, sos1(kkt))
+        yield Attempt(Method.INDICATOR, "the answer of method 'sos1' failed verification", indicator(kkt))
+
+
+def proven_forms(kkt: KktSystem, finder: BoundFinder) -> Iterator[Attempt]:
+    """Forms with constants that could be proven and are of a usable size, best first; an error if none."""
+    obstacle = ""
     for build in (_strong_duality, _big_m):
         try:
             attempt = build(kkt, finder)
@@ -111,23 +118,13 @@ def _automatic(kkt: KktSystem, finder: BoundFinder) -> Iterator[Attempt]:
             continue
         if attempt is None:
             continue
-        if attempt.form.largest_m > TUNING.largest_sound_m and scip_is_installed():
-            obstacle = (
-                f"the proven bounds reach {attempt.form.largest_m:.2g}, too large to be numerically sound"
-            )
+        if attempt.form.largest_m <= TUNING.largest_sound_m:
+            yield attempt
+            obstacle = ""
             continue
-        yield attempt
-        tried = True
-        obstacle = f"the answer of method '{attempt.method}' failed verification"
-    if not scip_is_installed():
-        if tried:
-            return  # what was found stays the answer; it says what was wrong with it
-        raise NoValidBoundError(
-            f"{obstacle.rstrip('.')}; the methods that need no bound need SCIP, which is not installed: "
-            "run pip install pyscipopt."
-        )
-    yield Attempt(Method.SOS1, obstacle, sos1(kkt))
-    yield Attempt(Method.INDICATOR, "the answer of method 'sos1' failed verification", indicator(kkt))
+        obstacle = f"the proven bounds reach {attempt.form.largest_m:.2g}, too large to be numerically sound"
+    if obstacle:
+        raise NoValidBoundError(f"{obstacle}.", obstacle)
 
 
 def _strong_duality(kkt: KktSystem, finder: BoundFinder) -> Attempt | None:

@@ -2,12 +2,16 @@
 
 No bounds M, no MIP solver, no presolve, no start: one LP, the bare relaxation, stays alive, and nodes differ
 in its bounds only. Where a pair has both a multiplier and a slack, child A makes the inequality tight and
-child B takes the multiplier away; where an integer is fractional, its range is split.
+child B takes the multiplier away; where an integer is fractional, its range is split. The pair with the
+largest product is taken, the child that changes less is gone into at once, and when a dive ends the open node
+with the least bound begins the next.
 
 A leaf is given up because of a number that is computed from the LP's multipliers
 (:mod:`ppsm.bilevel.weak_duality`): the solver's verdicts only suggest the proof.
 """
 
+import heapq
+import itertools
 import time
 from dataclasses import dataclass, replace
 
@@ -15,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.bilevel.incumbent import respond
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.tuning import TUNING
@@ -41,25 +46,29 @@ def branch(kkt: KktSystem, *, cutoff: float | None, gap: float, deadline: float,
 
     Leaves are given up at the best cost known less the relative ``gap``.
     """
-    return _Branching(kkt, cutoff, gap, deadline, first=first).tree()
+    return Branching(kkt, cutoff=cutoff, gap=gap, first=first).run(deadline)
 
 
-class _Branching:
-    """The open nodes, the best point so far, and the LP with its bounds as they are now."""
+class Branching:
+    """A tree that can be left and taken up again: open nodes, the best point so far, and the LP alive."""
 
-    def __init__(
-        self, kkt: KktSystem, cutoff: float | None, gap: float, deadline: float, *, first: bool
-    ) -> None:
-        self._kkt, self._gap, self._deadline, self._first = kkt, gap, deadline, first
+    def __init__(self, kkt: KktSystem, *, cutoff: float | None, gap: float, first: bool = False) -> None:
+        self._kkt, self._gap, self._first = kkt, gap, first
+        self._deadline = INFINITY
         self._integer = np.flatnonzero(kkt.is_integer)
         self._multipliers = kkt.first_multiplier + kkt.pairs
         self._twin = _twins(kkt)
         self._rest = -kkt.slack_constant[kkt.pairs]
         self._limit = INFINITY if cutoff is None else cutoff
         self._best: FloatArray | None = None
-        self._has_no_cost, self._is_bounded = False, False
+        self._has_no_cost, self._is_bounded, self._is_unbounded = False, False, False
         self._least_leaf, self._certified, self._nodes = INFINITY, True, 0
+        self._next_response = 1
+        self._order = itertools.count()
+        self._dive: list[_Node] = []
+        self._aside: list[tuple[float, int, _Node]] = []
         self._load(kkt.relaxation)
+        self._put_aside(self._root())
 
     def _load(self, relaxation: LinearProgram) -> None:
         slacks = sp.csr_array(self._kkt.slack_matrix[self._kkt.pairs, :])
@@ -69,21 +78,38 @@ class _Branching:
         self._lp = PersistentLp(self._program)
         self._lp.skip_presolve()
 
-    def tree(self) -> Tree:
-        root = self._root()
-        open_nodes = [root]
+    def _put_aside(self, node: _Node) -> None:
+        # Of nodes with one bound the newest comes first: where nothing is bounded yet this is a dive.
+        heapq.heappush(self._aside, (node.bound, -next(self._order), node))
+
+    def run(self, deadline: float) -> Tree:
+        """Go on until a deadline of :func:`time.perf_counter`; what was found so far comes back."""
+        self._deadline = deadline
         try:
-            while open_nodes and not (self._first and self._best is not None):
-                if time.perf_counter() > self._deadline:
-                    break
-                children = self._expanded(open_nodes[-1])
+            while not self._is_over and time.perf_counter() <= deadline:
+                node = self._dive[-1] if self._dive else heapq.heappop(self._aside)[2]
+                self._dive = [node]
+                children = self._expanded(node)
                 if children is None:
-                    return replace(self._result([root]), is_certified=False, is_unbounded=True)
-                open_nodes.pop()
-                open_nodes.extend(children)
+                    self._is_unbounded = True
+                    break
+                self._dive = list(children[-1:])
+                for child in children[:-1]:
+                    self._put_aside(child)
         except KeyboardInterrupt:
-            return replace(self._result(open_nodes), interrupted=True)
-        return self._result(open_nodes)
+            return replace(self._result(), interrupted=True)
+        return self._result()
+
+    @property
+    def _is_over(self) -> bool:
+        found = self._first and self._best is not None
+        return found or self._is_unbounded or not (self._dive or self._aside)
+
+    def offer(self, columns: FloatArray) -> None:
+        """A point of the game that somebody else has found and verified: only better ones are sought now."""
+        cost = self._cost(columns)
+        if self._best is None or cost < self._cost(self._best):
+            self._best, self._limit = columns, min(self._limit, cost - self._slack_of(cost))
 
     def _root(self) -> _Node:
         relaxation = self._kkt.relaxation
@@ -107,14 +133,20 @@ class _Branching:
         undecided = np.flatnonzero(node.pairs == _FREE)
         return self._decided(node, int(undecided[0]), node.bound) if undecided.size else None
 
-    def _result(self, open_nodes: list[_Node]) -> Tree:
+    def _result(self) -> Tree:
         objective = INFINITY if self._best is None else self._cost(self._best)
+        open_nodes = [*self._dive, *(node for _, _, node in self._aside)]
         bound = min([objective, self._least_leaf, *(node.bound for node in open_nodes)])
         words = f"{self._nodes} node{'' if self._nodes == 1 else 's'}"
+        if self._is_unbounded:
+            return Tree(self._best, objective, -INFINITY, self._nodes, False, False, words, is_unbounded=True)
         return Tree(self._best, objective, bound, self._nodes, not open_nodes, self._certified, words)
 
     def _cost(self, columns: FloatArray) -> float:
         return float(self._kkt.relaxation.cost @ columns) + self._kkt.relaxation.offset
+
+    def _slack_of(self, cost: float) -> float:
+        return self._gap * max(1.0, abs(cost))
 
     def _solve(self, node: _Node) -> LpSolution | None:
         """The LP of a node; None where its cost falls without end."""
@@ -123,7 +155,7 @@ class _Branching:
         self._lp.stop_at(self._deadline)
         solution = self._lp.solve(is_bounded=self._is_bounded)
         # What bounds the whole relaxation bounds every node.
-        self._is_bounded |= self._nodes == 1 and solution.status is not Status.UNBOUNDED
+        self._is_bounded |= solution.status is Status.PROVEN_OPTIMAL and not node.pairs.any()
         if solution.status is not Status.UNBOUNDED or not self._first:
             return None if solution.status is Status.UNBOUNDED else solution
         # Any point beyond the cutoff will do: ask for one without a cost, which then bounds nothing.
@@ -133,6 +165,7 @@ class _Branching:
             asked = asked.capped(self._limit)
         self._load(asked.with_cost(np.zeros_like(asked.cost)))
         self._apply(node)
+        self._lp.stop_at(self._deadline)
         return self._lp.solve(is_bounded=True)
 
     def _apply(self, node: _Node) -> None:
@@ -157,25 +190,42 @@ class _Branching:
             return ()
         columns = solution.columns
         fraction = np.abs(columns[self._integer] - np.round(columns[self._integer]))
-        if fraction.size and fraction.max() > TUNING.clearly:
-            return self._split(node, int(np.argmax(fraction)), columns, bound)
-        slack = self._kkt.slacks(columns)[self._kkt.pairs]
-        violation = np.where(node.pairs == _FREE, np.minimum(columns[self._multipliers], slack), 0.0)
-        if violation.size == 0 or violation.max() <= TUNING.clearly:
+        multipliers, slack = columns[self._multipliers], self._kkt.slacks(columns)[self._kkt.pairs]
+        violated = (node.pairs == _FREE) & (np.minimum(multipliers, slack) > TUNING.clearly)
+        is_whole = not (fraction > TUNING.clearly).any()
+        if is_whole and not violated.any():
             self._keep(columns, bound)
             return ()
-        return self._decided(node, int(np.argmax(violation)), bound)
+        self._try_response(columns)
+        if not is_whole:
+            return self._split(node, int(np.argmax(fraction)), columns, bound)
+        chosen = int(np.argmax(np.where(violated, multipliers * slack, 0.0)))
+        idle, tight = self._decided(node, chosen, bound)
+        return (idle, tight) if multipliers[chosen] >= slack[chosen] else (tight, idle)
+
+    def _try_response(self, columns: FloatArray) -> None:
+        """Now and then, ever more rarely, the follower's answer to a node's decision: a point to beat."""
+        if self._first or self._nodes < self._next_response:
+            return
+        self._next_response = TUNING.responses_thin_out * self._nodes
+        variables = columns[self._kkt.variables]
+        whole = np.where(self._kkt.program.is_integer, np.round(variables), variables)
+        answered = respond(self._kkt, whole)
+        if answered is not None and self._is_point(answered):
+            self.offer(answered)
+
+    def _is_point(self, columns: FloatArray) -> bool:
+        slack = self._kkt.slacks(columns)[self._kkt.pairs]
+        return bool((np.minimum(columns[self._multipliers], slack) <= TUNING.clearly).all())
 
     def _keep(self, columns: FloatArray, bound: float) -> None:
         """A leaf that is a point of the game: nothing in the leaf costs less than its bound."""
         cost = self._cost(columns)
-        slack = self._gap * max(1.0, abs(cost))
-        self._certified &= bound >= cost - slack
+        self._certified &= bound >= cost - self._slack_of(cost)
         self._least_leaf = min(self._least_leaf, bound)
-        if self._best is None or cost < self._cost(self._best):
-            self._best, self._limit = columns, min(self._limit, cost - slack)
+        self.offer(columns)
 
-    def _decided(self, node: _Node, chosen: int, bound: float) -> tuple[_Node, ...]:
+    def _decided(self, node: _Node, chosen: int, bound: float) -> tuple[_Node, _Node]:
         tight, idle = node.pairs.copy(), node.pairs.copy()
         tight[chosen], idle[chosen] = _TIGHT, _IDLE
         if self._twin[chosen] >= 0:  # both sides of one row cannot be tight: their bounds differ

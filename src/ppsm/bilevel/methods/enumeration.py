@@ -18,6 +18,7 @@ all proofs are numbers computed from answers and prices.
 
 import time
 from dataclasses import replace
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -63,37 +64,42 @@ def enumerate_assignments(
     kkt: KktSystem, *, cutoff: float | None, gap: float, deadline: float, first: bool = False
 ) -> Tree:
     """Search all assignments for the best point, or for the ``first`` one that costs at most a cutoff."""
-    return _Enumeration(kkt, cutoff, gap, deadline, first=first).tree()
+    return Enumeration(kkt, cutoff=cutoff, gap=gap, first=first).run(deadline)
 
 
-class _Enumeration:
-    """The assignments in the order of what they cost at least, and the follower alive between them."""
+class Enumeration:
+    """A list that can be left and taken up again, in the order of what assignments cost at least."""
 
     def __init__(
-        self, kkt: KktSystem, cutoff: float | None, gap: float, deadline: float, *, first: bool
+        self, kkt: KktSystem, *, cutoff: float | None = None, gap: float, first: bool = False
     ) -> None:
-        self._kkt, self._gap, self._deadline, self._first = kkt, gap, deadline, first
+        self._kkt, self._gap, self._first = kkt, gap, first
         self._program = kkt.program
         self._integer = np.flatnonzero(kkt.program.is_integer)
         self._limit = INFINITY if cutoff is None else cutoff
         self._best: FloatArray | None = None
         self._least_leaf, self._certified = INFINITY, True
         self._market = Market(self._program.follower)
+        self._place = 0
 
-    def tree(self) -> Tree:
-        table, costs = self._assignments()
-        place = 0
+    def run(self, deadline: float) -> Tree:
+        """Go on until a deadline of :func:`time.perf_counter`; what was found so far comes back."""
+        table, costs = self._assignments
         try:
-            while place < costs.size and costs[place] <= self._limit and not self._is_over:
-                self._visit(table[place], float(costs[place]))
-                place += 1
+            while self._place < costs.size and costs[self._place] <= self._limit:
+                if (self._first and self._best is not None) or time.perf_counter() > deadline:
+                    break
+                self._visit(table[self._place], float(costs[self._place]))
+                self._place += 1
         except KeyboardInterrupt:
-            return replace(self._result(costs, place), interrupted=True)
-        return self._result(costs, place)
+            return replace(self._result(costs, self._place), interrupted=True)
+        return self._result(costs, self._place)
 
-    @property
-    def _is_over(self) -> bool:
-        return (self._first and self._best is not None) or time.perf_counter() > self._deadline
+    def offer(self, columns: FloatArray) -> None:
+        """A point of the game that somebody else has found and verified: only better ones are sought now."""
+        cost = self._cost(columns)
+        if self._best is None or cost < self._cost(self._best):
+            self._best, self._limit = columns, min(self._limit, cost - self._slack_of(cost))
 
     def _result(self, costs: FloatArray, place: int) -> Tree:
         """Assignments from a place on cost too much, or time was up before them."""
@@ -107,6 +113,7 @@ class _Enumeration:
     def _cost(self, columns: FloatArray) -> float:
         return float(self._kkt.relaxation.cost @ columns) + self._kkt.relaxation.offset
 
+    @cached_property
     def _assignments(self) -> tuple[FloatArray, FloatArray]:
         """All that the leader's own rows allow, cheapest first, and what each costs at least."""
         lower, upper = integer_range(self._program)
@@ -222,8 +229,8 @@ class _Enumeration:
         slack = self._slack_of(cost)
         self._certified &= bound >= min(cost - slack, self._limit)
         self._least_leaf = min(self._least_leaf, bound)
-        if cost <= self._limit and (self._best is None or cost < self._cost(self._best)):
-            self._best, self._limit = point, min(self._limit, cost - slack)
+        if cost <= self._limit:
+            self.offer(point)
 
     def _slack_of(self, cost: float) -> float:
         return self._gap * max(1.0, abs(cost))

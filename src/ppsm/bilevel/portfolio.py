@@ -1,0 +1,245 @@
+"""The automatic choice: searches that take turns on one game and tell each other what they found.
+
+Nobody knows beforehand which search is best for a game, so each goes on for a moment, is left, and is taken
+up again for twice as long in the next round:
+
+::
+
+    enumeration    all decisions of a leader who has few
+    branching      our own tree over pairs, with a proof at every leaf
+    sos1           SCIP, which needs no constants
+    duality        HiGHS, with constants that are proven first, by strong duality or big-M
+
+A verified point of one is the point that all others must beat. The first that is through wins; what a solver
+claims is believed only after the tree, going on beyond that claim, or another form has confirmed it.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import FloatArray
+from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
+from ppsm.bilevel.bounds.network import network_bound
+from ppsm.bilevel.bounds.slater import slater_row
+from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.methods import Attempt, proven_forms
+from ppsm.bilevel.methods.branching import Branching
+from ppsm.bilevel.methods.enumeration import Enumeration, assignments_of
+from ppsm.bilevel.methods.scip_forms import sos1
+from ppsm.bilevel.methods.tree import Tree
+from ppsm.bilevel.solution import Method
+from ppsm.bilevel.tuning import TUNING
+from ppsm.errors import NoValidBoundError, SolverError
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import HIGHS, PersistentLp, may_be_unbounded, solve_mip_with_highs
+from ppsm.solvers.mip import SolveLimits
+from ppsm.solvers.scip import ScipSearch, scip_is_installed
+from ppsm.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """What a search has come to: a point of the relaxation's columns, a bound, and whether it is through.
+
+    ``proof`` is how it proved what it says, empty where it is only a solver's word. A search that ``gave_up``
+    is not asked again.
+    """
+
+    status: Status
+    columns: FloatArray | None = None
+    bound: float | None = None
+    proof: str = ""
+    gave_up: bool = False
+    interrupted: bool = False
+
+
+class Searcher(Protocol):
+    """One search among those that take turns, each with its share, from a length of turns on.
+
+    ``bound`` is what it proved last.
+    """
+
+    method: Method
+    reason: str
+    solver: str
+    from_turn: float
+    share: float
+    bound: float | None
+
+    def run(self, deadline: float) -> Progress:
+        """Go on until a deadline."""
+
+    def offer(self, columns: FloatArray) -> None:
+        """Take a verified point of somebody else as the one to beat."""
+
+
+@dataclass(eq=False)
+class OwnSearcher:
+    """A search of our own, whose leaves are proven."""
+
+    method: Method
+    reason: str
+    search: Branching | Enumeration
+    words: str
+    from_turn: float = 0.0
+    share: float = 1.0
+    solver: str = HIGHS
+    bound: float | None = None
+
+    def run(self, deadline: float) -> Progress:
+        """Go on until a deadline."""
+        return own_progress(self.search.run(deadline), self.words)
+
+    def offer(self, columns: FloatArray) -> None:
+        """Take a verified point of somebody else as the one to beat."""
+        self.search.offer(columns)
+
+
+def own_progress(tree: Tree, words: str) -> Progress:
+    """What a search of our own came to; one that is through without all its proofs has given up."""
+    proven = tree.is_complete and tree.is_certified
+    status = Status.NO_INCUMBENT if tree.columns is None else Status.INCUMBENT
+    if proven:
+        status = Status.INFEASIBLE if tree.columns is None else Status.PROVEN_OPTIMAL
+    # Leaves without proof say nothing; open nodes do, as long as all others are proven.
+    has_bound = np.isfinite(tree.bound) and tree.is_certified
+    return Progress(
+        status,
+        tree.columns,
+        tree.bound if has_bound else None,
+        f"weak duality at every leaf of {words} of {tree.words}" if proven else "",
+        gave_up=tree.is_unbounded or (tree.is_complete and not proven),
+        interrupted=tree.interrupted,
+    )
+
+
+@dataclass(eq=False)
+class ScipSearcher:
+    """SCIP by SOS1 sets; its model is built at its first turn."""
+
+    kkt: KktSystem
+    limits: SolveLimits
+    from_turn: float
+    reason: str = "the search that was through first"
+    method: Method = Method.SOS1
+    solver: str = "SCIP"
+    share: float = 1.0
+    bound: float | None = None
+    _search: ScipSearch | None = None
+    _point: FloatArray | None = None
+
+    def run(self, deadline: float) -> Progress:
+        """Go on until a deadline."""
+        form = sos1(self.kkt)
+        try:
+            if self._search is None:
+                start = None if self._point is None else form.complete(self._point)
+                self._search = ScipSearch(replace(form.problem, start=start), self.limits)
+            elif self._point is not None:
+                self._search.offer(form.complete(self._point))
+            self._point = None
+            result = self._search.run(max(0.01, deadline - time.perf_counter()))
+        except SolverError:
+            return Progress(Status.NO_INCUMBENT, gave_up=True)
+        self.solver = result.solver
+        columns = None if result.columns is None else result.columns[: self.kkt.relaxation.shape[1]]
+        return Progress(result.status, columns, result.bound, interrupted=result.interrupted)
+
+    def offer(self, columns: FloatArray) -> None:
+        """Take a verified point of somebody else as the one to beat."""
+        self._point = columns
+
+
+@dataclass(eq=False)
+class HighsSearcher:
+    """HiGHS on strong duality or big-M, once bounds are proven; it begins anew in every round."""
+
+    kkt: KktSystem
+    limits: SolveLimits
+    from_turn: float
+    method: Method = Method.BIG_M
+    reason: str = ""
+    solver: str = HIGHS
+    share: float = 1.0
+    bound: float | None = None
+    _finder: BoundFinder | None = None
+    _cutoff: float | None = None
+    _attempt: Attempt | None = field(default=None)
+
+    def run(self, deadline: float) -> Progress:
+        """Prove bounds, then search, until a deadline."""
+        try:
+            attempt = self._proven(deadline)
+        except BoundsOutOfTimeError:
+            return Progress(Status.NO_INCUMBENT)
+        except NoValidBoundError:
+            return Progress(Status.NO_INCUMBENT, gave_up=True)
+        self.method, self.reason = attempt.method, attempt.reason
+        seconds = max(0.01, deadline - time.perf_counter())
+        try:
+            result = solve_mip_with_highs(attempt.form.problem, replace(self.limits, seconds=seconds))
+        except SolverError:
+            return Progress(Status.NO_INCUMBENT, gave_up=True)
+        columns = None if result.columns is None else result.columns[: self.kkt.relaxation.shape[1]]
+        if columns is not None and attempt.form.check(columns):
+            return Progress(Status.NO_INCUMBENT, columns, gave_up=True)
+        return Progress(result.status, columns, result.bound, interrupted=result.interrupted)
+
+    def _proven(self, deadline: float) -> Attempt:
+        if self._attempt is None:
+            if self._finder is None:
+                self._finder = BoundFinder(self.kkt, deadline, self._cutoff)
+            self._finder.deadline = deadline
+            self._attempt = next(proven_forms(self.kkt, self._finder))
+        return self._attempt
+
+    def offer(self, columns: FloatArray) -> None:
+        """Take the cost of a verified point as a limit for bounds that are yet to be proven."""
+        if self._finder is None:
+            self._cutoff = float(self.kkt.relaxation.cost @ columns) + self.kkt.relaxation.offset
+
+
+def bounded(kkt: KktSystem, deadline: float) -> KktSystem | None:
+    """The system, with Slater's row where the relaxation alone is unbounded; None where it stays so."""
+    if not _is_unbounded(kkt.relaxation, deadline):
+        return kkt
+    coupled = np.unique(kkt.program.coupling.indices).astype(np.int64)
+    lower, upper = kkt.program.variable_lower[coupled], kkt.program.variable_upper[coupled]
+    found = slater_row(kkt, coupled, lower, upper, deadline)
+    if found is None:
+        return None
+    row = sp.csr_array(found[0][None, :])
+    relaxation = kkt.relaxation.with_rows(row, upper=np.array([found[1]]), names=("Slater",))
+    return None if _is_unbounded(relaxation, deadline) else replace(kkt, relaxation=relaxation)
+
+
+def _is_unbounded(relaxation: LinearProgram, deadline: float) -> bool:
+    if not may_be_unbounded(relaxation):
+        return False
+    lp = PersistentLp(relaxation)
+    lp.stop_at(deadline)
+    return lp.solve().status is Status.UNBOUNDED
+
+
+def searchers(kkt: KktSystem, limits: SolveLimits) -> Iterator[Searcher]:
+    """Who takes turns on a game whose relaxation is bounded."""
+    count = assignments_of(kkt.program)
+    few = count is not None and count <= TUNING.assignments
+    if few:
+        why = f"the leader's integers have {count} values together"
+        yield OwnSearcher(Method.ENUMERATION, why, Enumeration(kkt, gap=limits.gap), "a list")
+    late = TUNING.late_turn if few and kkt.pairs.size > TUNING.many_pairs else 0.0
+    why = f"the search over {kkt.pairs.size} pairs was through first"
+    tree = Branching(kkt, cutoff=None, gap=limits.gap)
+    share = TUNING.share_among_integers if kkt.is_integer.any() else 1.0
+    yield OwnSearcher(Method.BRANCHING, why, tree, "a tree", late, share)
+    if scip_is_installed():
+        yield ScipSearcher(kkt, limits, late)
+    # Bounds of a network are at hand; others take an LP for each.
+    soon = 0.0 if network_bound(kkt) is not None else TUNING.turn_of_bounds
+    yield HighsSearcher(kkt, limits, max(late, soon))

@@ -1,0 +1,29 @@
+"""Solvers that talk past their own settings: what they print from C goes nowhere."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Discard what C libraries write to standard output and standard error meanwhile.
+
+    SCIP's LP solver reports its troubles there even when SCIP is told to be quiet; all that matters of them
+    is in the status.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    kept = [os.dup(number) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number in (1, 2):
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number, copy in zip((1, 2), kept, strict=True):
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
