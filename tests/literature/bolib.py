@@ -27,7 +27,8 @@ BARD_1991_VARIATION = Problem(
 GROSSMANN_FLOUDAS_1987 = Problem(
     key="grossmann-floudas-1987",
     citation="I. E. Grossmann, C. A. Floudas: Active constraint strategy for flexibility analysis in "
-    "chemical processes. Computers & Chemical Engineering 11(6), 1987, 675-693, example 1; BASBLib, gf_1987_01_FI.",
+    "chemical processes. Computers & Chemical Engineering 11(6), 1987, 675-693, example 1; BASBLib, "
+    "gf_1987_01_FI.",
     program=BilevelProgram.from_arrays(
         follower=LinearProgram.from_arrays(
             cost=[0, 1],
@@ -104,8 +105,8 @@ TUY_1994 = Problem(
 WANG_JIAO_LI_2005 = Problem(
     key="wang-jiao-li-2005",
     citation="Y. Wang, Y. C. Jiao, H. Li: An evolutionary algorithm for solving nonlinear bilevel "
-    "programming based on a new constraint-handling scheme. IEEE Transactions on Systems, Man, and Cybernetics C 35(2), "
-    "2005, 221-232; BOLIB.",
+    "programming based on a new constraint-handling scheme. IEEE Transactions on Systems, Man, and "
+    "Cybernetics C 35(2), 2005, 221-232; BOLIB.",
     program=BilevelProgram.from_arrays(
         follower=LinearProgram.from_arrays(
             cost=[-1, -1], matrix=[[-1, 1], [-1, -1]], row_lower=[-1, -1], column_lower=0

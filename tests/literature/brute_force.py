@@ -5,6 +5,8 @@ choice for all of them (a pattern) leaves a linear program in the leader's varia
 prices; the best of these programs is the answer. The search below leaves out patterns that a relaxation
 proves infeasible or worse than what is known; :func:`every_pattern` leaves out none.
 
+Products in the leader's objective leave a linear program only where a factor is an integer of the leader.
+
 It shares no code with the package and solves its programs with SciPy, so that it can serve as an oracle.
 """
 
@@ -95,6 +97,18 @@ def _integer_choices(program: BilevelProgram) -> Iterator[dict[int, float]]:
         yield dict(zip(columns, map(float, values), strict=True))
 
 
+def _integer_products(program: BilevelProgram, fixed: dict[int, float]) -> Vector:
+    """What a unit of each answer is worth through its products with integers at their values."""
+    products = program.products
+    if products.price_response.nnz or products.price_variable.nnz:
+        raise ValueError("products with prices are beyond the enumeration of linear programs")
+    seen = sorted(set(products.variable_response.nonzero()[0].tolist()))
+    if not set(seen) <= set(fixed):
+        raise ValueError("products with variables that are no integers are beyond it, too")
+    values = np.array([fixed.get(column, 0.0) for column in range(len(program.variable_names))])
+    return np.asarray(products.variable_response.T @ values)
+
+
 class _System:
     """The optimality conditions of a program's follower, one pair for each of its rows and columns."""
 
@@ -111,13 +125,14 @@ class _System:
         for column, value in fixed.items():
             self._x_low[column] = self._x_high[column] = value
         self._cost = np.concatenate([program.leader_cost, program.response_cost, program.price_cost])
+        self._cost[n : n + columns] += _integer_products(program, fixed)
         self._offset = program.offset
         self._leader = program.leader_lower, program.leader_upper
         self._matrix = sp.vstack(
             [
                 sp.hstack([program.leader_matrix, program.response_matrix, program.price_matrix]),
                 sp.hstack([program.coupling, follower.matrix, sp.csr_array((rows, rows))]),
-                sp.hstack([sp.csr_array((columns, n + columns)), follower.matrix.T]),
+                sp.hstack([-program.cost_coupling, -program.curvature, follower.matrix.T]),
             ],
             format="csr",
         ).toarray()

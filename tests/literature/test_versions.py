@@ -1,0 +1,49 @@
+"""Every published game again, its parts in another order and in other units: one answer, verified."""
+
+from zlib import crc32
+
+import pytest
+from tests.literature.problems import PROBLEMS, Problem
+from tests.literature.versions import version_of
+
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.solve import solve_bilevel
+from ppsm.errors import ModelError, NoValidBoundError
+from ppsm.program import BilevelProgram
+from ppsm.status import Status
+
+OTHERS = (Method.BRANCHING, Method.SOS1, Method.INDICATOR, Method.BIG_M, Method.STRONG_DUALITY)
+SEEDS = range(3)
+
+
+def answer(program: BilevelProgram, method: Method) -> BilevelSolution | None:
+    """The solution; None where a method that needs bounds or a binary leader is refused."""
+    try:
+        return solve_bilevel(program, method=method)
+    except (NoValidBoundError, ModelError):
+        assert method in (Method.BIG_M, Method.STRONG_DUALITY)
+        return None
+
+
+def assert_same_optimum(problem: Problem, seed: int, method: Method, *, rescaled: bool) -> None:
+    version = version_of(problem.program, seed, rescaled=rescaled)
+    solution = answer(version.program, method)
+    if solution is None:
+        return
+    if problem.leader_objective is None:
+        assert solution.status is Status.INFEASIBLE
+        return
+    assert solution.status is Status.PROVEN_OPTIMAL
+    assert solution.verified
+    assert solution.leader_objective is not None
+    known = problem.leader_objective
+    assert solution.leader_objective / version.unit == pytest.approx(known, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("rescaled", [False, True], ids=["permuted", "rescaled"])
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
+def test_a_version_has_the_same_optimum(problem: Problem, seed: int, rescaled: bool) -> None:
+    drawn = crc32(problem.key.encode()) + seed
+    for method in (Method.AUTO, OTHERS[(drawn + rescaled) % len(OTHERS)]):
+        assert_same_optimum(problem, drawn, method, rescaled=rescaled)
