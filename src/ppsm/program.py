@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import (
     INFINITE_FROM,
     INFINITY,
+    ROUNDING,
     BoolArray,
     FloatArray,
     IntArray,
@@ -251,18 +252,68 @@ class LinearProgram:
 
 
 @dataclass(frozen=True, eq=False)
+class Products:
+    """Products in the leader's objective, each a matrix between the two vectors of its name.
+
+    ::
+
+        p' price_response y  +  p' price_variable x  +  x' variable_response y
+
+    What a strategic bidder earns is price times answer, what a toll brings in is variable times answer.
+    Parts left out are zero.
+    """
+
+    price_response: Any = None
+    price_variable: Any = None
+    variable_response: Any = None
+
+    def checked(self, rows: int, columns: int, variables: int) -> "Products":
+        """With every part a matrix of the right shape."""
+
+        def part(matrix: Any, shape: tuple[int, int], what: str) -> SparseMatrix:
+            return frozen_matrix(sp.csr_array(shape) if matrix is None else matrix, shape, what)
+
+        return Products(
+            part(self.price_response, (rows, columns), "the products of prices and responses"),
+            part(self.price_variable, (rows, variables), "the products of prices and variables"),
+            part(self.variable_response, (variables, columns), "the products of variables and responses"),
+        )
+
+    @property
+    def count(self) -> int:
+        """How many products there are."""
+        parts = (self.price_response, self.price_variable, self.variable_response)
+        return sum(part.nnz for part in parts if part is not None)
+
+    def value(self, x: FloatArray, y: FloatArray, prices: FloatArray) -> float:
+        """What they are worth at a point."""
+        seen = self.price_response @ y + self.price_variable @ x
+        return float(prices @ seen + x @ (self.variable_response @ y))
+
+    def size(self, x: FloatArray, y: FloatArray, prices: FloatArray) -> float:
+        """The sum of their magnitudes at a point."""
+        parts = (abs(part) for part in (self.price_response, self.price_variable, self.variable_response))
+        return Products(*parts).value(np.abs(x), np.abs(y), np.abs(prices))
+
+
+@dataclass(frozen=True, eq=False)
 class BilevelProgram:
-    """A leader who anticipates an LP follower, in arrays: problem (1) of the paper, all parts linear.
+    """A leader who anticipates a follower, in arrays: problem (1) of the paper and what people model besides.
 
     The leader chooses ``x`` (some entries integer), the follower answers with a least-cost ``y`` whose rows
     have the prices ``p``; where the follower has several best answers or price vectors, the leader picks
     (the optimistic convention of the paper)::
 
-        min   leader_cost' x + response_cost' y + price_cost' p + offset
+        min   leader_cost' x + response_cost' y + price_cost' p + products(x, y, p) + offset
         s.t.  leader_lower <= leader_matrix x + response_matrix y + price_matrix p <= leader_upper
               variable_lower <= x <= variable_upper,   x[i] integer where is_integer[i]
               y, p  primal and dual solution of
-                    min follower.cost' y  s.t.  row_lower <= follower.matrix y + coupling x <= row_upper
+                    min   (follower.cost + cost_coupling x)' y + 1/2 y' curvature y
+                    s.t.  row_lower <= follower.matrix y + coupling x + handed_on y <= row_upper
+
+    ``handed_on`` is for several followers that act in turn and share one set of rows and columns: what an
+    earlier one decided moves a later one's rows, and neither takes it into account when it minimises. Parts
+    of the follower that no row and no product of ``curvature`` joins are followers of their own.
 
     Both levels minimise here; ``leader_sign`` and ``follower_sign`` are -1 where the user's
     problem maximised, and only reporting looks at them.
@@ -284,6 +335,10 @@ class BilevelProgram:
     leader_row_names: tuple[str, ...]
     follower: LinearProgram
     coupling: SparseMatrix
+    cost_coupling: SparseMatrix
+    curvature: SparseMatrix
+    handed_on: SparseMatrix
+    products: Products
     leader_sign: float = 1.0
     follower_sign: float = 1.0
 
@@ -293,7 +348,11 @@ class BilevelProgram:
         *,
         follower: LinearProgram,
         leader_cost: ArrayLike,
-        coupling: Any,
+        coupling: Any = None,
+        cost_coupling: Any = None,
+        curvature: Any = None,
+        handed_on: Any = None,
+        products: Products | None = None,
         response_cost: ArrayLike | None = None,
         price_cost: ArrayLike | None = None,
         offset: float = 0.0,
@@ -337,9 +396,9 @@ class BilevelProgram:
         integer = np.broadcast_to(flags != 0, (variables,)).copy()
         integer.setflags(write=False)
 
-        def part(matrix: Any, width: int, what: str) -> SparseMatrix:
-            empty = np.zeros((count, width))
-            return frozen_matrix(empty if matrix is None else matrix, (count, width), what)
+        def part(matrix: Any, height: int, width: int, what: str) -> SparseMatrix:
+            empty = sp.csr_array((height, width))
+            return frozen_matrix(empty if matrix is None else matrix, (height, width), what)
 
         def costs(values: ArrayLike | None, width: int, what: str) -> FloatArray:
             return frozen_vector(np.zeros(width) if values is None else values, width, what)
@@ -358,13 +417,17 @@ class BilevelProgram:
             is_integer=integer,
             variable_names=own.column_names,
             leader_matrix=own.matrix,
-            response_matrix=part(response_matrix, columns, "the leader's matrix of responses"),
-            price_matrix=part(price_matrix, rows, "the leader's matrix of prices"),
+            response_matrix=part(response_matrix, count, columns, "the leader's matrix of responses"),
+            price_matrix=part(price_matrix, count, rows, "the leader's matrix of prices"),
             leader_lower=own.row_lower,
             leader_upper=own.row_upper,
             leader_row_names=own.row_names,
             follower=follower,
-            coupling=frozen_matrix(coupling, (rows, variables), "the coupling matrix"),
+            coupling=part(coupling, rows, variables, "the coupling matrix"),
+            cost_coupling=part(cost_coupling, columns, variables, "the coupling of costs"),
+            curvature=_convex(part(curvature, columns, columns, "the follower's curvature"), follower),
+            handed_on=part(handed_on, rows, columns, "what followers hand on"),
+            products=(products or Products()).checked(rows, columns, variables),
             leader_sign=float(leader_sign),
             follower_sign=float(follower_sign),
         )
@@ -383,7 +446,46 @@ class BilevelProgram:
     @property
     def leader_sees_prices(self) -> bool:
         """Whether any price has a coefficient in the leader's objective or constraints."""
-        return bool(self.price_matrix.nnz or np.any(self.price_cost))
+        products = self.products.price_response.nnz + self.products.price_variable.nnz
+        return bool(self.price_matrix.nnz or np.any(self.price_cost) or products)
+
+    @property
+    def only_moves_right_hand_sides(self) -> bool:
+        """Whether the follower is a linear program of which the leader moves the right-hand sides only."""
+        return not (self.cost_coupling.nnz or self.curvature.nnz or self.handed_on.nnz)
+
+    def leader_objective(self, x: FloatArray, y: FloatArray, prices: FloatArray) -> float:
+        """The leader's (minimised) cost at a decision, an answer and its prices."""
+        linear = self.leader_cost @ x + self.response_cost @ y + self.price_cost @ prices
+        return float(linear) + self.products.value(x, y, prices) + self.offset
+
+    def follower_at(self, x: FloatArray, y: FloatArray) -> LinearProgram:
+        """The follower's linear part with a decision, and what an answer hands on, in costs and rows.
+
+        With curvature its answer minimises ``1/2 y' curvature y`` besides.
+        """
+        moved = self.follower.shifted(-(self.coupling @ x + self.handed_on @ y))
+        return replace(moved, cost=moved.cost + self.cost_coupling @ x)
+
+
+def _convex(curvature: SparseMatrix, follower: LinearProgram) -> SparseMatrix:
+    """The curvature, which must be symmetric and convex: a follower with several valleys has no prices."""
+    if not curvature.nnz:
+        return curvature
+    largest = float(np.abs(curvature.data).max())
+    if abs(curvature - curvature.T).max() > ROUNDING * largest:
+        raise ModelError("the follower's curvature is not symmetric; expected the Hessian of its cost.")
+    curved = np.flatnonzero(np.diff(curvature.indptr))
+    dense = curvature[curved, :][:, curved]
+    is_diagonal = dense.nnz == curved.size and dense.diagonal().all()
+    least = float(dense.diagonal().min() if is_diagonal else np.linalg.eigvalsh(dense.toarray())[0])
+    if least < -1e-9 * largest:
+        name = follower.column_names[int(curved[0])]
+        raise ModelError(
+            f"the follower's cost is not convex (its Hessian, from '{name}' on, has the eigenvalue "
+            f"{least:.4g}); expected none below zero: such a follower has no prices."
+        )
+    return curvature
 
 
 def _told_apart(leader: tuple[str, ...], follower: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import BoolArray, FloatArray
+from ppsm.bilevel.answer import answer_to
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.tuning import TUNING
 from ppsm.program import LinearProgram
@@ -23,17 +24,35 @@ def respond(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
     tight in every optimal answer, what has slack has a zero multiplier in every optimal dual, and any answer
     and dual that obey both are optimal together. So the leader's choice among them is one LP.
     """
-    program, multipliers = kkt.program, kkt.multipliers
-    answer = solve_lp(program.follower.shifted(-(program.coupling @ variables)))
-    if answer.status is not Status.PROVEN_OPTIMAL:
+    multipliers = kkt.multipliers
+    answer = answer_to(kkt, variables)
+    if answer is None:
         return None
     signed = multipliers.sign * multipliers.net(answer.prices, answer.reduced_costs)
     point = np.concatenate([variables, answer.columns, signed])
     tight = signed[kkt.pairs] > TUNING.clearly
     idle = (kkt.slacks(point)[kkt.pairs] > TUNING.clearly) & ~tight
-    fixed = pattern_program(kkt, tight, idle)
+    fixed = _of_this_answer(kkt, pattern_program(kkt, tight, idle), point)
     solution = solve_lp(fixed.with_fixed(kkt.variables, variables))
     return solution.columns if solution.status is Status.PROVEN_OPTIMAL else None
+
+
+def _of_this_answer(kkt: KktSystem, pattern: LinearProgram, point: FloatArray) -> LinearProgram:
+    """A pattern in which what the others depend on stays: what is handed on, and the slopes of curved costs.
+
+    All best answers of a convex follower share their slopes, and with those fixed it is a linear program.
+    """
+    curvature, answers = kkt.program.curvature, point[kkt.responses]
+    if kkt.program.handed_on.nnz:
+        handed = np.unique(kkt.program.handed_on.indices)
+        pattern = pattern.with_fixed(kkt.responses.start + handed, answers[handed])
+    if curvature.nnz:
+        slopes = np.asarray(curvature @ answers)
+        exact = TUNING.clearly * np.maximum(1.0, np.abs(slopes))
+        before = sp.csr_array((answers.size, kkt.responses.start))
+        rows = sp.csr_array(sp.hstack([before, curvature]))
+        pattern = pattern.with_rows(rows, slopes - exact, slopes + exact)
+    return pattern
 
 
 def tight_sides(kkt: KktSystem, columns: FloatArray) -> BoolArray:

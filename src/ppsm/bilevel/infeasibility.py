@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.arrays import INFINITY, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.solution import BilevelSolution
 from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import PpsmError
-from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.program import BilevelProgram, LinearProgram, Products
 from ppsm.solvers.conflict import find_conflict
 from ppsm.status import Status
 
@@ -138,8 +138,13 @@ def _elastic(program: BilevelProgram, firm: IntArray, soft: IntArray) -> Bilevel
         leader_lower=program.leader_lower[kept],
         leader_upper=program.leader_upper[kept],
         leader_row_names=tuple(program.leader_row_names[row] for row in kept),
-        coupling=sp.hstack(
-            [program.coupling, sp.csr_array((program.follower.shape[0], 2 * count))], format="csr"
-        ),
+        coupling=_widened(program.coupling, 2 * count),
+        cost_coupling=_widened(program.cost_coupling, 2 * count),
+        products=Products().checked(*program.follower.shape, len(program.variable_names) + 2 * count),
         leader_sign=1.0,
     )
+
+
+def _widened(matrix: SparseMatrix, count: int) -> SparseMatrix:
+    """A matrix with further columns that are zero."""
+    return sp.csr_array(sp.hstack([matrix, sp.csr_array((matrix.shape[0], count))]))

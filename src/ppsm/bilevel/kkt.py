@@ -1,9 +1,9 @@
 """The follower's optimality conditions beside the leader's problem: the common ground of all methods.
 
 For a convex follower the answer ``y`` with multipliers ``m`` is optimal exactly when it is feasible, the
-multipliers have the right signs, stationarity ``c = A' p + r`` holds and every inequality is tight or has a
-zero multiplier. All but the last are linear. :class:`KktSystem` holds the linear part as one relaxation and
-the last as a list of complementarity pairs; the methods differ only in how they enforce the pairs.
+multipliers have the right signs, stationarity ``c + C x + H y = A' p + r`` holds and every inequality is
+tight or has a zero multiplier. All but the last are linear. :class:`KktSystem` holds the linear part as one
+relaxation and the last as a list of complementarity pairs; the methods differ in how they enforce the pairs.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
+from ppsm.bilevel.products import weights_of_products
+from ppsm.bilevel.turns import Turn, turns_of
 from ppsm.program import BilevelProgram, LinearProgram
 
 
@@ -85,6 +87,7 @@ class KktSystem:
 
     Columns of ``relaxation``: leader variables, follower responses, multipliers. ``slack_matrix`` times the
     columns plus ``slack_constant`` is the slack of each multiplier's inequality (zero for the free ones).
+    ``turns`` say which rows and columns are decided at the same time, first to last.
     """
 
     program: BilevelProgram
@@ -94,6 +97,7 @@ class KktSystem:
     price_map: SparseMatrix
     slack_matrix: SparseMatrix
     slack_constant: FloatArray
+    turns: tuple[Turn, ...]
 
     @property
     def variables(self) -> slice:
@@ -142,7 +146,7 @@ def build_kkt(program: BilevelProgram) -> KktSystem:
     # Slack of side k: sign * (what is bounded - bound); the bounded thing is a row activity or a column.
     activity = sp.vstack(
         [
-            sp.hstack([program.coupling, follower.matrix]),
+            sp.hstack([program.coupling, follower.matrix + program.handed_on]),
             sp.hstack([sp.csr_array((columns, len(program.variable_names))), sp.eye_array(columns)]),
         ],
         format="csr",
@@ -161,25 +165,35 @@ def build_kkt(program: BilevelProgram) -> KktSystem:
         price_map=price_map,
         slack_matrix=slack_matrix,
         slack_constant=-live_sign * multipliers.bound,
+        turns=turns_of(program),
     )
 
 
 def _relaxation(
     program: BilevelProgram, multipliers: Multipliers, price_map: SparseMatrix, reduced_cost_map: SparseMatrix
 ) -> LinearProgram:
-    """Leader rows, follower feasibility and stationarity: everything but complementarity."""
+    """Leader rows, follower feasibility and stationarity: everything but complementarity.
+
+    The cost is linear: at every point that obeys complementarity it is the leader's, products included.
+    """
     follower = program.follower
     stationarity = follower.matrix.T @ price_map + reduced_cost_map
+    cost = np.concatenate([program.leader_cost, program.response_cost, price_map.T @ program.price_cost])
+    of_rows, of_columns = weights_of_products(program)
+    weight = multipliers.net(of_rows, of_columns)
+    answers = slice(len(program.variable_names), len(program.variable_names) + follower.shape[1])
+    cost[answers] -= of_columns * follower.cost
+    cost[answers.stop :] += weight * multipliers.sign * multipliers.bound
     matrix = sp.block_array(
         [
             [program.leader_matrix, program.response_matrix, program.price_matrix @ price_map],
-            [program.coupling, follower.matrix, None],
-            [None, None, stationarity],
+            [program.coupling, follower.matrix + program.handed_on, None],
+            [-program.cost_coupling, -program.curvature, stationarity],
         ],
         format="csr",
     )
     return LinearProgram(
-        cost=np.concatenate([program.leader_cost, program.response_cost, price_map.T @ program.price_cost]),
+        cost=cost,
         matrix=matrix,
         row_lower=np.concatenate([program.leader_lower, follower.row_lower, follower.cost]),
         row_upper=np.concatenate([program.leader_upper, follower.row_upper, follower.cost]),

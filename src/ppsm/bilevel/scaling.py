@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray, SparseMatrix
 from ppsm.bilevel.tuning import TUNING
-from ppsm.program import BilevelProgram
+from ppsm.program import BilevelProgram, Products
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +38,32 @@ def units_of(program: BilevelProgram) -> Units:
     for row in range(rows.size):
         entries = follower.matrix.data[follower.matrix.indptr[row] : follower.matrix.indptr[row + 1]]
         rows[row] = _unit(entries, TUNING.small_row, TUNING.large_row)
-    cost = _unit(follower.cost, TUNING.small_cost, TUNING.large_cost)
+    moved = (follower.cost, program.cost_coupling.data, program.curvature.data)
+    cost = _unit(np.concatenate(moved), TUNING.small_cost, TUNING.large_cost)
     if program.leader_sees_prices:
         cost = max(cost, TUNING.least_unit_of_seen_prices)
         least = min(1.0, cost / TUNING.largest_unit_of_seen_prices)
         rows = np.clip(rows, least, cost / TUNING.least_unit_of_seen_prices)
     seen = program.price_cost * cost / rows
-    costs = np.concatenate([program.leader_cost, program.response_cost, seen])
+    products = program.products
+    costs = np.concatenate(
+        [
+            program.leader_cost,
+            program.response_cost,
+            seen,
+            products.variable_response.data,
+            *(
+                _per_price(part, cost / rows).data
+                for part in (products.price_response, products.price_variable)
+            ),
+        ]
+    )
     return Units(_unit(costs, TUNING.small_cost, TUNING.large_cost), cost, rows)
+
+
+def _per_price(matrix: SparseMatrix, prices: FloatArray) -> SparseMatrix:
+    """A matrix whose rows multiply prices, for prices counted in other units."""
+    return sp.csr_array(sp.diags_array(prices) @ matrix)
 
 
 def _unit(values: FloatArray, small: float, large: float) -> float:
@@ -58,7 +76,7 @@ def _unit(values: FloatArray, small: float, large: float) -> float:
 
 def with_units(program: BilevelProgram, units: Units) -> BilevelProgram:
     """The same game counted in the given units."""
-    follower, prices = program.follower, units.prices
+    follower, prices, products = program.follower, units.prices, program.products
 
     def per_row(matrix: SparseMatrix) -> SparseMatrix:
         return sp.csr_array(sp.diags_array(1.0 / units.rows) @ matrix)
@@ -71,6 +89,14 @@ def with_units(program: BilevelProgram, units: Units) -> BilevelProgram:
         offset=program.offset / units.objective,
         price_matrix=sp.csr_array(program.price_matrix @ sp.diags_array(prices)),
         coupling=per_row(program.coupling),
+        cost_coupling=sp.csr_array(program.cost_coupling / units.cost),
+        curvature=sp.csr_array(program.curvature / units.cost),
+        handed_on=per_row(program.handed_on),
+        products=Products(
+            _per_price(products.price_response, prices / units.objective),
+            _per_price(products.price_variable, prices / units.objective),
+            sp.csr_array(products.variable_response / units.objective),
+        ),
         follower=replace(
             follower,
             cost=follower.cost / units.cost,

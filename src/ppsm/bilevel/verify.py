@@ -1,19 +1,21 @@
 """An independent check of a claimed solution of a game.
 
 Nothing here is shared with the code that builds or solves the single-level problem: the follower is solved
-again from the raw arrays of the bilevel program with SciPy's ``linprog``, which has a HiGHS of its own.
+again from the raw arrays of the bilevel program with SciPy's ``linprog``, which has a HiGHS of its own, or
+with Clarabel where its cost is quadratic.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import INFINITY, FloatArray
+from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
 from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.status import Status
 
 TOLERANCE = 1e-6
 
@@ -63,29 +65,32 @@ def verify(
 
     ``units`` maps a variable's or constraint's name (without its index in brackets) to its unit.
     """
-    sizes = (len(program.variable_names), program.follower.shape[1], program.follower.shape[0])
+    lengths = (len(program.variable_names), program.follower.shape[1], program.follower.shape[0])
     found = _Findings(units or {})
     x, y, p = (np.asarray(claimed, dtype=np.float64) for claimed in (variables, responses, prices))
     for what, claimed, size in zip(
-        ("leader's decision", "follower's answer", "prices"), (x, y, p), sizes, strict=True
+        ("leader's decision", "follower's answer", "prices"), (x, y, p), lengths, strict=True
     ):
         if claimed.shape != (size,) or not np.isfinite(claimed).all():
             found.always("incomplete", what, 0, float(size))
             return found.verdict(np.nan, np.nan)
     _check_leader(program, x, y, p, objective, found)
-    shift = program.coupling @ x
-    _check_answer(program.follower, y, shift, found)
-    value = _solve_again(program.follower, shift)
+    shift = program.coupling @ x + program.handed_on @ y
+    follower = replace(program.follower, cost=program.follower.cost + program.cost_coupling @ x)
+    _check_answer(follower, y, shift, found)
+    curve: FloatArray = np.asarray(program.curvature @ y)
+    value = _solve_again(follower, shift, program.curvature)
     if value is None:
         found.always("the follower has no optimal answer at", "the leader's decision", 0, INFINITY)
         return found.verdict(np.nan, np.nan)
-    cost = float(program.follower.cost @ y)
-    scale = max(_cost_floor(program.follower), abs(value), float(np.abs(program.follower.cost) @ np.abs(y)))
+    cost = float(follower.cost @ y + 0.5 * curve @ y)
+    terms = float((np.abs(follower.cost) + np.abs(curve)) @ np.abs(y))
+    scale = max(_cost_floor(follower), abs(value), terms)
     found.excess(
         "the follower can do better than its claimed answer at", "follower cost", 0, cost - value, scale
     )
-    _check_prices(program.follower, p, shift, value, found)
-    return found.verdict(value + program.follower.offset, cost - value)
+    _check_prices(follower, p, shift, y, curve, value, found)
+    return found.verdict(value + follower.offset, cost - value)
 
 
 class _Findings:
@@ -164,8 +169,9 @@ def _check_leader(
         _at_least_one(scale),
     )
     costs = ((program.leader_cost, x), (program.response_cost, y), (program.price_cost, prices))
-    recomputed = program.offset + sum(float(cost @ values) for cost, values in costs)
+    recomputed = program.leader_objective(x, y, prices)
     magnitude = abs(program.offset) + sum(float(np.abs(cost) @ np.abs(values)) for cost, values in costs)
+    magnitude += program.products.size(x, y, prices)
     found.excess("misstated", "leader objective", 0, abs(recomputed - objective), max(1.0, magnitude))
 
 
@@ -190,8 +196,10 @@ def _check_answer(follower: LinearProgram, y: FloatArray, shift: FloatArray, fou
     )
 
 
-def _solve_again(follower: LinearProgram, shift: FloatArray) -> float | None:
+def _solve_again(follower: LinearProgram, shift: FloatArray, curvature: SparseMatrix) -> float | None:
     """The follower's optimal cost with the leader's decision moved to the right-hand sides."""
+    if curvature.nnz:
+        return _solve_curved_again(follower, shift, curvature)
     lower, upper = follower.row_lower - shift, follower.row_upper - shift
     equal = follower.row_lower == follower.row_upper
     above = np.isfinite(upper) & ~equal
@@ -217,14 +225,35 @@ def _solve_again(follower: LinearProgram, shift: FloatArray) -> float | None:
     return float(answer.fun) if answer.status == 0 else None
 
 
+def _solve_curved_again(follower: LinearProgram, shift: FloatArray, curvature: SparseMatrix) -> float | None:
+    """The same for a quadratic follower, by Clarabel."""
+    from ppsm.solvers.qp import QuadraticProgram, solve_qp_with_clarabel  # here, for a quick start
+
+    # Clarabel's tolerances are absolute: costs are counted in units of the largest.
+    unit = max(float(np.abs(follower.cost).max(initial=0.0)), float(np.abs(curvature.data).max()))
+    linear = replace(follower.shifted(-shift), cost=follower.cost / unit)
+    answer = solve_qp_with_clarabel(QuadraticProgram.of(linear, sp.csr_array(curvature / unit)))
+    return unit * answer.objective if answer.status is Status.PROVEN_OPTIMAL else None
+
+
 def _check_prices(
-    follower: LinearProgram, prices: FloatArray, shift: FloatArray, value: float, found: _Findings
+    follower: LinearProgram,
+    prices: FloatArray,
+    shift: FloatArray,
+    y: FloatArray,
+    curve: FloatArray,
+    value: float,
+    found: _Findings,
 ) -> None:
-    """Signs of prices and reduced costs, and the dual objective against the re-solved value."""
-    reduced = follower.cost - follower.matrix.T @ prices
-    terms = np.abs(follower.cost) + abs(follower.matrix).T @ np.abs(prices)
+    """Signs of prices and reduced costs, and the dual objective against the re-solved value.
+
+    ``curve`` is the slope of the quadratic cost at the answer y.
+    """
+    reduced = follower.cost + curve - follower.matrix.T @ prices
+    terms = np.abs(follower.cost) + np.abs(curve) + abs(follower.matrix).T @ np.abs(prices)
     floor = _cost_floor(follower)
-    dual_objective, magnitude = 0.0, floor
+    curved = 0.5 * float(curve @ y)
+    dual_objective, magnitude = -curved, floor + abs(curved)
     for what, names, values, lower, upper, scale in (
         (
             "price of the wrong sign at",

@@ -45,6 +45,23 @@ class QuadraticProgram:
     column_upper: FloatArray
     cross: SparseMatrix | None = None
 
+    @classmethod
+    def of(cls, linear: LinearProgram, hessian: SparseMatrix) -> "QuadraticProgram":
+        """``1/2 x' hessian x`` beside a linear program; the Hessian is symmetric."""
+        equal = linear.row_lower == linear.row_upper
+        return cls(
+            curvature=0.5 * hessian.diagonal(),
+            cost=linear.cost,
+            equality=linear.matrix[equal, :],
+            equality_value=linear.row_upper[equal],
+            rows=linear.matrix[~equal, :],
+            row_lower=linear.row_lower[~equal],
+            row_upper=linear.row_upper[~equal],
+            column_lower=linear.column_lower,
+            column_upper=linear.column_upper,
+            cross=sp.csr_array(sp.triu(hessian, 1)),
+        )
+
     @property
     def hessian(self) -> Any:
         """The upper triangle of the Hessian."""

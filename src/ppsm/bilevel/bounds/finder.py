@@ -186,6 +186,8 @@ class BoundFinder:
 
     def _reduced_cost_from_prices(self, column: int) -> tuple[float, float]:
         """Range of a column's reduced cost ``c - A'p`` from the ranges of the prices in it."""
+        if not self.kkt.program.only_moves_right_hand_sides:
+            return -INFINITY, INFINITY
         entries = self._follower_columns[:, [column]]
         low = high = float(self.kkt.program.follower.cost[column])
         for row, factor in zip(entries.indices, entries.data, strict=True):
@@ -253,7 +255,8 @@ class BoundFinder:
         """Least and largest signed multiplier over the dual vertices, if they may be used and are few."""
         if not self._vertices_tried:
             self._vertices_tried = True
-            if not self.kkt.program.leader_sees_prices:
+            program = self.kkt.program
+            if program.only_moves_right_hand_sides and not program.leader_sees_prices:
                 self._vertex_bounds = _enumerate_dual_vertices(self.kkt)
         return self._vertex_bounds
 

@@ -32,6 +32,8 @@ def slater_row(
     """
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
         return None
+    if not kkt.program.only_moves_right_hand_sides:
+        return None  # the inequality above would hold products
     rule = _Rule(kkt, coupled, lower, upper - lower)
     if rule.size > TUNING.largest_rule:
         return None

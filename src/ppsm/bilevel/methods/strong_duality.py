@@ -30,12 +30,17 @@ def _coupled_but_not_binary(program: BilevelProgram) -> BoolArray:
 
 
 def is_applicable(program: BilevelProgram) -> bool:
-    """Whether every leader variable in the follower's rows is binary (or fixed)."""
-    return not _coupled_but_not_binary(program).any()
+    """Whether the leader only moves the follower's rows, and every variable there is binary (or fixed)."""
+    return program.only_moves_right_hand_sides and not _coupled_but_not_binary(program).any()
 
 
 def strong_duality(kkt: KktSystem, finder: BoundFinder) -> Reformulation:
     """State the follower's optimality by strong duality alone; needs binary coupling."""
+    if not kkt.program.only_moves_right_hand_sides:
+        raise ModelError(
+            "strong duality needs a linear follower whose right-hand sides alone are moved; use method "
+            "'branching', 'big-m', 'sos1' or 'indicator'."
+        )
     offending = np.flatnonzero(_coupled_but_not_binary(kkt.program))
     if offending.size:
         raise ModelError(
@@ -135,6 +140,8 @@ def _fixed_coupling(program: BilevelProgram) -> FloatArray:
 
 def duality_is_available(kkt: KktSystem, finder: BoundFinder) -> bool:
     """Whether every product has finite ranges, so that the duality row can be appended."""
+    if not kkt.program.only_moves_right_hand_sides:
+        return False
     moving = coupled_variables(kkt.program)
     ranges = [finder.variable_range(int(variable)) for variable in np.flatnonzero(moving)]
     if not np.isfinite(_ranges(ranges)).all():
