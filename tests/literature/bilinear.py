@@ -1,8 +1,8 @@
 """The exact optimum of a small game with products in the leader's objective, by enumeration.
 
-As in :mod:`tests.literature.brute_force` every complementarity pattern leaves a program with linear rows; here
-its objective is a product of two of its vectors as it stands, which SCIP branches on in space. Nothing is made
-linear, so that the identities with which the package does so are tested.
+As in :mod:`tests.literature.brute_force` every complementarity pattern leaves a program with linear rows;
+here its objective is a product of two of its vectors as it stands, which SCIP branches on in space. Nothing
+is made linear, so that the identities with which the package does so are tested.
 """
 
 import itertools
@@ -54,9 +54,9 @@ def _solve(program: BilevelProgram, pattern: Vector) -> float | None:
     x = _columns(model, program.variable_lower, program.variable_upper, integer)
     y = _columns(model, pattern[rows:, 0], pattern[rows:, 1], free)
     p = _columns(model, pattern[:rows, 2], pattern[:rows, 3], free)
-    leader = sp.hstack([program.leader_matrix, program.response_matrix, program.price_matrix])
-    own = sp.hstack([program.coupling, follower.matrix])
-    slopes = sp.hstack([-program.cost_coupling, -program.curvature, follower.matrix.T])
+    leader = sp.hstack([program.leader_matrix, program.response_matrix, program.price_matrix]).toarray()
+    own = sp.hstack([program.coupling, follower.matrix]).toarray()
+    slopes = sp.hstack([-program.cost_coupling, -program.curvature, follower.matrix.T]).toarray()
     _rows(model, leader, x + y + p, program.leader_lower, program.leader_upper)
     _rows(model, own, x + y, pattern[:rows, 0], pattern[:rows, 1])
     _rows(model, slopes, x + y + p, follower.cost - pattern[rows:, 3], follower.cost - pattern[rows:, 2])
@@ -70,10 +70,10 @@ def _solve(program: BilevelProgram, pattern: Vector) -> float | None:
     return float(model.getObjVal()) + program.offset
 
 
-def _columns(
-    model: pyscipopt.Model, low: Vector, high: Vector, kinds: list[str]
-) -> list[pyscipopt.Variable]:
-    limits = [(None if np.isinf(a) else a, None if np.isinf(b) else b) for a, b in zip(low, high, strict=True)]
+def _columns(model: pyscipopt.Model, low: Vector, high: Vector, kinds: list[str]) -> list[pyscipopt.Variable]:
+    limits = [
+        (None if np.isinf(a) else a, None if np.isinf(b) else b) for a, b in zip(low, high, strict=True)
+    ]
     return [model.addVar(lb=a, ub=b, vtype=kind) for (a, b), kind in zip(limits, kinds, strict=False)]
 
 
@@ -82,9 +82,9 @@ def _sum(weights: Vector, columns: list[pyscipopt.Variable]) -> pyscipopt.Expr:
 
 
 def _rows(
-    model: pyscipopt.Model, matrix: sp.spmatrix, columns: list[pyscipopt.Variable], low: Vector, high: Vector
+    model: pyscipopt.Model, matrix: Vector, columns: list[pyscipopt.Variable], low: Vector, high: Vector
 ) -> None:
-    for weights, least, most in zip(matrix.toarray(), low, high, strict=True):
+    for weights, least, most in zip(matrix, low, high, strict=True):
         if np.isfinite(least):
             model.addCons(_sum(weights, columns) >= float(least))
         if np.isfinite(most):

@@ -8,8 +8,8 @@ COLLECTION = "; test set of BilevelJuMP."
 
 CONEJO_2016 = Problem(
     key="conejo-2016",
-    citation="A. J. Conejo, L. Baringo, S. J. Kazempour, A. S. Siddiqui: Investment in Electricity Generation "
-    "and Transmission. Springer, 2016" + COLLECTION,
+    citation="A. J. Conejo, L. Baringo, S. J. Kazempour, A. S. Siddiqui: Investment in Electricity "
+    "Generation and Transmission. Springer, 2016" + COLLECTION,
     program=BilevelProgram.from_arrays(
         follower=LinearProgram.from_arrays(
             cost=[10, 12, 15],

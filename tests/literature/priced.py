@@ -89,8 +89,8 @@ YEZZA_1996 = _one_answer_in_a_box(
 )
 LUCCHETTI_1987 = _one_answer_in_a_box(
     "lucchetti-1987",
-    "R. Lucchetti, F. Mignanego, G. Pieri: Existence theorems of equilibrium points in Stackelberg games with "
-    "constraints. Optimization 18(6), 1987, 857-866" + BOLIB,
+    "R. Lucchetti, F. Mignanego, G. Pieri: Existence theorems of equilibrium points in Stackelberg games "
+    "with constraints. Optimization 18(6), 1987, 857-866" + BOLIB,
     leader=(-0.5, 0),
     limits=(0, 1),
     answer=(0, 1),
@@ -122,8 +122,8 @@ MORGAN_PATRONE_2006 = _one_answer_in_a_box(
 
 DEMPE_FRANKE_2014 = Problem(
     key="dempe-franke-2014-3-8",
-    citation="S. Dempe, S. Franke: Solution algorithm for an optimistic linear Stackelberg problem. Computers & "
-    "Operations Research 41, 2014, 277-281, example 3.8; BOLIB and BilevelOptimization.jl.",
+    citation="S. Dempe, S. Franke: Solution algorithm for an optimistic linear Stackelberg problem. "
+    "Computers & Operations Research 41, 2014, 277-281, example 3.8; BOLIB and BilevelOptimization.jl.",
     program=BilevelProgram.from_arrays(
         follower=LinearProgram.from_arrays(
             cost=[0, 0], matrix=[[2, -1]], row_lower=[0], column_lower=[FREE, 0], column_upper=2

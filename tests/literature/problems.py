@@ -6,12 +6,23 @@ al., Mitsos and Barton, and Pineda and Morales have not been compared with a pri
 says, each statement is proven by enumeration.
 """
 
-from tests.literature import bard, bolib, dempe, handbook, since_2000, tools, until_1990, until_2000
+from tests.literature import (
+    bard,
+    bolib,
+    dempe,
+    handbook,
+    markets,
+    priced,
+    since_2000,
+    tools,
+    until_1990,
+    until_2000,
+)
 from tests.literature.statement import BigMTrap, Problem
 
 __all__ = ["PROBLEMS", "BigMTrap", "Problem"]
 
-MODULES = (until_1990, until_2000, since_2000, dempe, handbook, bard, tools, bolib)
+MODULES = (until_1990, until_2000, since_2000, dempe, handbook, bard, tools, bolib, priced, markets)
 
 PROBLEMS: tuple[Problem, ...] = tuple(
     value for module in MODULES for value in vars(module).values() if isinstance(value, Problem)

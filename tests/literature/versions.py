@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.program import BilevelProgram, LinearProgram, Products
 
 Vector = NDArray[np.float64]
 UNITS = 10.0 ** np.arange(-3, 4)
@@ -77,6 +77,13 @@ def _rewritten(
             column_upper=vector(follower.column_upper, columns, -1),
         ),
         coupling=matrix(program.coupling, rows, variables),
+        cost_coupling=cost_unit * matrix(program.cost_coupling, columns, variables),
+        curvature=cost_unit * matrix(program.curvature, columns, columns),
+        products=Products(
+            price_response=unit * matrix(program.products.price_response, prices, columns),
+            price_variable=unit * matrix(program.products.price_variable, prices, variables),
+            variable_response=unit * matrix(program.products.variable_response, variables, columns),
+        ),
         leader_cost=unit * vector(program.leader_cost, variables),
         response_cost=unit * vector(program.response_cost, columns),
         price_cost=unit * vector(program.price_cost, prices),
