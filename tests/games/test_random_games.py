@@ -1,11 +1,10 @@
 """Random small games: all methods agree with the enumeration, and the verifier can tell true from false."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.games.kinds import KINDS, wild_game
 from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
@@ -16,25 +15,7 @@ from ppsm.bilevel.verify import verify
 from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.program import BilevelProgram
 
-
-def wild_game(seed: int) -> BilevelProgram:
-    """Without boxes, with prices in the objective and unbounded leaders: often unbounded."""
-    program = random_game(seed, boxed=False)
-    rng = np.random.default_rng(seed + 10**6)
-    lifted = (rng.random(len(program.variable_names)) < 0.3) & ~program.is_integer
-    return replace(
-        program,
-        price_cost=rng.integers(-1, 2, program.follower.shape[0]).astype(float),
-        variable_upper=np.where(lifted, np.inf, program.variable_upper),
-    )
-
-
-FAMILIES = {
-    "boxed": random_game,
-    "open": lambda seed: random_game(seed, boxed=False),
-    "no prices": lambda seed: random_game(seed, prices=False, boxed=False),
-    "wild": wild_game,
-}
+FAMILIES = {name: KINDS[name] for name in ("boxed", "open", "no prices", "wild")}
 
 
 def solved(program: BilevelProgram, method: Method) -> BilevelSolution | str:

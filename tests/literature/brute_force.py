@@ -7,7 +7,8 @@ proves infeasible or worse than what is known; :func:`every_pattern` leaves out 
 
 Products in the leader's objective leave a linear program only where a factor is an integer of the leader.
 
-It shares no code with the package and solves its programs with SciPy, so that it can serve as an oracle.
+It shares no code with the package, so that it can serve as an oracle. Its programs go to one instance of HiGHS
+after the other, each from the last basis; what is not decided there is solved anew with SciPy.
 """
 
 import itertools
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import highspy
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -109,6 +111,45 @@ def _integer_products(program: BilevelProgram, fixed: dict[int, float]) -> Vecto
     return np.asarray(products.variable_response.T @ values)
 
 
+class _WarmStarts:
+    """One linear program under bounds that change."""
+
+    def __init__(self, cost: Vector, matrix: Vector, offset: float) -> None:
+        rows, columns = matrix.shape
+        self._offset = offset
+        self._rows, self._columns = np.arange(rows, dtype=np.int32), np.arange(columns, dtype=np.int32)
+        self._solver = highspy.Highs()
+        self._solver.setOptionValue("output_flag", False)
+        self._solver.setOptionValue("presolve", "off")
+        sparse = sp.csc_array(matrix)
+        program = highspy.HighsLp()
+        program.num_row_, program.num_col_ = rows, columns
+        program.col_cost_ = cost
+        program.col_lower_, program.col_upper_ = np.zeros(columns), np.zeros(columns)
+        program.row_lower_, program.row_upper_ = np.zeros(rows), np.zeros(rows)
+        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        program.a_matrix_.start_ = sparse.indptr
+        program.a_matrix_.index_ = sparse.indices
+        program.a_matrix_.value_ = sparse.data
+        self._solver.passModel(program)
+
+    def solve(self, lower: Vector, upper: Vector, least: Vector, most: Vector) -> _Solved | None:
+        """Optimal, infeasible or unbounded; None where HiGHS says anything else."""
+        self._solver.changeRowsBounds(self._rows.size, self._rows, lower, upper)
+        self._solver.changeColsBounds(self._columns.size, self._columns, least, most)
+        self._solver.run()
+        status = self._solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return _Solved("infeasible")
+        if status == highspy.HighsModelStatus.kUnbounded:
+            return _Solved("unbounded")
+        if status != highspy.HighsModelStatus.kOptimal:
+            return None
+        value = self._solver.getInfo().objective_function_value
+        point = np.array(self._solver.getSolution().col_value)
+        return _Solved("optimal", value + self._offset, point)
+
+
 class _System:
     """The optimality conditions of a program's follower, one pair for each of its rows and columns."""
 
@@ -136,6 +177,7 @@ class _System:
             ],
             format="csr",
         ).toarray()
+        self._warm = _WarmStarts(self._cost, self._matrix, self._offset)
 
     def choices(self, pair: int) -> tuple[State, ...]:
         """Return the states among which a pair must choose; equalities and free pairs have none."""
@@ -148,6 +190,9 @@ class _System:
         if np.isfinite(high):
             sides.append("upper")
         return tuple(sides)
+
+    def _is_open(self, pattern: Pattern) -> bool:
+        return any(state == "open" and self.choices(pair) != ("open",) for pair, state in enumerate(pattern))
 
     def _intervals(self, pattern: Pattern) -> tuple[Vector, Vector, Vector, Vector]:
         """Return lower and upper bounds of activities and of multipliers under a pattern."""
@@ -171,6 +216,10 @@ class _System:
         upper = np.concatenate([self._leader[1], high[:rows], self._slopes - least[rows:]])
         least_point = np.concatenate([self._x_low, low[rows:], least[:rows]])
         most_point = np.concatenate([self._x_high, high[rows:], most[:rows]])
+        warm = self._warm.solve(lower, upper, least_point, most_point)
+        # A relaxation may be called unbounded by mistake, since its children decide; a pattern may not.
+        if warm is not None and (warm.status != "unbounded" or self._is_open(pattern)):
+            return warm
         bounds = list(zip(least_point.tolist(), most_point.tolist(), strict=True))
         return self._minimise(self._cost, lower, upper, bounds)
 
