@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile table1 table2 figure3 \
+.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile games table1 table2 figure3 \
         clean help
 
 help:            ## list the targets
@@ -55,6 +55,9 @@ fidelity: $(READY) ## the long study of the fidelity phase on the Northeast case
 
 hostile: $(READY) ## ten thousand hostile inputs to the fidelity phase (a quarter of an hour); a part: ARGS="--first 0 --count 100"
 	$(BIN)/python -m benchmarks.hostile $(ARGS)
+
+games: $(READY)  ## five thousand random small games against enumeration (a quarter of an hour); a part: ARGS="--first 0 --count 100"
+	$(BIN)/python -m benchmarks.random_games $(ARGS)
 
 # A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
 WORKERS ?= 2

@@ -1,10 +1,14 @@
 """Random small games: all methods agree with the enumeration, and the verifier can tell true from false."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.games.kinds import KINDS, wild_game
+from tests.games.claims import Claim, claim_of, game, judged, rotating
+from tests.games.kinds import KINDS, Truth, truth_about, wild_game
 from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
@@ -14,6 +18,7 @@ from ppsm.bilevel.solve import solve_bilevel
 from ppsm.bilevel.verify import verify
 from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.program import BilevelProgram
+from ppsm.status import Status
 
 FAMILIES = {name: KINDS[name] for name in ("boxed", "open", "no prices", "wild")}
 
@@ -68,6 +73,46 @@ def test_methods_agree_where_they_once_did_not(seed: int) -> None:
 @given(seed=st.integers(0, 10**6), family=st.sampled_from(sorted(FAMILIES)))
 def test_methods_agree_on_any_game(seed: int, family: str) -> None:
     assert_methods_agree(FAMILIES[family](seed))
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_no_claim_about_any_kind_of_game_is_wrong(block: int) -> None:
+    """The first two hundred games of ``make games``, which judges five thousand."""
+    for number in range(20 * block, 20 * block + 20):
+        for one in judged(number, rotating(number)):
+            assert one.claim is not Claim.WRONG, one
+            assert one.method is not Method.AUTO or one.claim is Claim.RIGHT, one
+
+
+def test_kinds_take_turns_and_all_statuses_occur() -> None:
+    kinds = [game(number)[0] for number in range(2 * len(KINDS))]
+    assert kinds == 2 * list(KINDS)
+    found = {truth_about(KINDS[kind](seed)).status for kind in ("wild", "contradicted") for seed in range(8)}
+    assert found == {"optimal", "infeasible", "unbounded"}
+
+
+@pytest.mark.parametrize(
+    ("found", "claim"),
+    [
+        ({}, Claim.RIGHT),
+        ({"verified": False}, Claim.UNVERIFIED),
+        ({"leader_objective": -3.0}, Claim.WRONG),
+        ({"leader_objective": -1.0}, Claim.WRONG),
+        ({"leader_bound": -1.0}, Claim.WRONG),
+        ({"status": Status.INCUMBENT, "leader_objective": -1.0, "leader_bound": -5.0}, Claim.UNPROVEN),
+        ({"status": Status.INFEASIBLE}, Claim.WRONG),
+        ({"status": Status.NO_INCUMBENT, "leader_objective": None, "leader_bound": None}, Claim.UNPROVEN),
+    ],
+)
+def test_claims_are_told_apart(found: dict[str, object], claim: Claim) -> None:
+    answer = {
+        "status": Status.PROVEN_OPTIMAL,
+        "verified": True,
+        "leader_objective": -2.0,
+        "leader_bound": -2.0,
+    }
+    solution = cast("BilevelSolution", SimpleNamespace(**{**answer, **found}))
+    assert claim_of(solution, Truth("optimal", -2.0)) is claim
 
 
 PERTURBED = [random_game(seed) for seed in range(30)]

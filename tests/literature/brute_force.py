@@ -7,8 +7,8 @@ proves infeasible or worse than what is known; :func:`every_pattern` leaves out 
 
 Products in the leader's objective leave a linear program only where a factor is an integer of the leader.
 
-It shares no code with the package, so that it can serve as an oracle. Its programs go to one instance of HiGHS
-after the other, each from the last basis; what is not decided there is solved anew with SciPy.
+It shares no code with the package, so that it can serve as an oracle. HiGHS solves one program after the
+other from the last basis; what is not decided there is solved anew with SciPy.
 """
 
 import itertools
