@@ -136,10 +136,10 @@ def large_games() -> Table:
     )
 
 
-def reservoir_game(nodes: int, pipes: int, limits: int, choices: int) -> BilevelProgram:
+def reservoir_game(nodes: int, pipes: int, limits: int, choices: int, seed: int = 0) -> BilevelProgram:
     """The leader opens supplies at some nodes so that all prices fall below a cap; each has a cost."""
-    follower = network_follower(nodes, pipes, limits).at()
-    rng = np.random.default_rng(7)
+    follower = network_follower(nodes, pipes, limits, seed).at()
+    rng = np.random.default_rng(7 + seed)
     rows = follower.shape[0]
     sites = rng.choice(nodes, choices, replace=False)
     release = rng.uniform(20, 60, choices)

@@ -15,13 +15,14 @@ from tests.literature.brute_force import brute_force
 from ppsm.bilevel import second_opinion as opinions
 from ppsm.bilevel import solve as engine
 from ppsm.bilevel.incumbent import FirstLook, first_look
-from ppsm.bilevel.kkt import build_kkt
-from ppsm.bilevel.methods import Attempt, attempts, branching
+from ppsm.bilevel.kkt import KktSystem, build_kkt
+from ppsm.bilevel.methods import Attempt, attempts
 from ppsm.bilevel.methods.branching import branch
-from ppsm.bilevel.second_opinion import Opinion, Verdict, branch_for_better
+from ppsm.bilevel.second_opinion import Opinion, Verdict, search_for_better
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.bilevel.tuning import TUNING
+from ppsm.bilevel.weak_duality import Box, WeakDuality
 from ppsm.errors import SolverError
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
@@ -79,13 +80,16 @@ def test_branching_agrees_with_enumeration(block: int) -> None:
     for seed in range(20 * block, 20 * block + 20):
         program = random_game(seed)
         kkt, best = build_kkt(program), brute_force(program).objective
-        deadline = math.inf
+
+        def asked(cutoff: float | None, kkt: KktSystem = kkt) -> Opinion:
+            return search_for_better(branch, "branching", kkt, cutoff, math.inf)
+
         if best is None:
-            assert branch_for_better(kkt, None, deadline).verdict is Verdict.CONFIRMED, seed
+            assert asked(None).verdict is Verdict.CONFIRMED, seed
             continue
         step = 1e-4 * max(1.0, abs(best))
-        assert branch_for_better(kkt, best - step, deadline).verdict is Verdict.CONFIRMED, seed
-        found = branch_for_better(kkt, best + step, deadline)
+        assert asked(best - step).verdict is Verdict.CONFIRMED, seed
+        found = asked(best + step)
         assert found.verdict is Verdict.REFUTED, seed
         assert found.columns is not None
         assert kkt.relaxation.cost @ found.columns + kkt.relaxation.offset <= best + 2 * step
@@ -155,7 +159,7 @@ def test_without_time_for_a_second_opinion_the_answer_says_so(monkeypatch: pytes
 
 def test_the_second_way_confirms_where_branching_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     late = Opinion(Verdict.UNDECIDED, "branching on pairs was not through after 1 node")
-    monkeypatch.setattr(opinions, "branch_for_better", lambda *_: late)
+    monkeypatch.setattr(opinions, "search_for_better", lambda *_: late)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.verified
     assert solution.second_opinion.endswith("by SOS1 sets, without presolve")
@@ -166,7 +170,7 @@ def test_constants_that_are_too_small_are_not_confirmed_by_the_program_they_are_
 ) -> None:
     """Branching is late and M cuts the optimum off: who asks the same program again is told the same."""
     late = Opinion(Verdict.UNDECIDED, "branching on pairs was not through after 1 node")
-    monkeypatch.setattr(opinions, "branch_for_better", lambda *_: late)
+    monkeypatch.setattr(opinions, "search_for_better", lambda *_: late)
     monkeypatch.setattr(engine, "attempts", tampered_attempts)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.leader_objective == pytest.approx(-26)  # SCIP, which has no constants, knows better
@@ -215,20 +219,20 @@ def test_a_tree_without_time_keeps_its_nodes_open() -> None:
 
 
 def test_weak_duality_by_hand() -> None:
-    """``min x`` with ``x >= 3`` as a row: a price of 1 proves 3, one of 1/2 proves 1.5."""
-    follower = LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[0], column_upper=[9])
-    program = BilevelProgram.from_arrays(
-        follower=follower,
-        coupling=[[0]],
-        leader_cost=[1],
-        leader_matrix=[[1]],
-        leader_lower=[3],
-        variable_upper=10,
-    )
-    tree = branching._Branching(build_kkt(program), None, 1e-9, math.inf, first=False)
-    root, width = tree._root(), tree._program.shape[1]
-    cost = np.where(np.arange(width) == 0, 1.0, 0.0)
-    prices = np.zeros(tree._program.shape[0])
+    """``min x`` with ``x >= 3`` as a row and ``x <= 10``: a price of 1 proves 3, one of 1/2 proves 1.5."""
+    program = LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[3], column_upper=[10])
+    proof, box = WeakDuality(program.matrix), Box.of(program)
     for price, proven in ((1.0, 3.0), (0.5, 1.5), (0.0, 0.0), (1.5, 4.5 - 0.5 * 10), (-1.0, 0.0)):
-        prices[0] = price
-        assert tree._weak_duality(root, prices, cost) == pytest.approx(proven)
+        assert proof.bound(np.array([price]), program.cost, box) == pytest.approx(proven)
+
+
+def test_farkas_by_hand() -> None:
+    """``x >= 3`` as a row and ``x <= 2``: a multiplier of either sign proves that there is no point."""
+    program = LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[3], column_upper=[2])
+    proof = WeakDuality(program.matrix)
+    assert proof.proves_empty(np.array([1.0]), Box.of(program))
+    assert proof.proves_empty(np.array([-5.0]), Box.of(program))
+    assert not proof.proves_empty(np.array([0.0]), Box.of(program))
+    assert not proof.proves_empty(None, Box.of(program))
+    wide = LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[3], column_upper=[4])
+    assert not proof.proves_empty(np.array([1.0]), Box.of(wide))

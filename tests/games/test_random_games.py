@@ -77,7 +77,7 @@ def test_methods_agree_on_any_game(seed: int, family: str) -> None:
 
 @pytest.mark.parametrize("block", range(10))
 def test_no_claim_about_any_kind_of_game_is_wrong(block: int) -> None:
-    """The first two hundred games of ``make games``, which judges five thousand."""
+    """The first two hundred games of ``make random-games``, which judges five thousand."""
     for number in range(20 * block, 20 * block + 20):
         for one in judged(number, rotating(number)):
             assert one.claim is not Claim.WRONG, one

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import BoolArray, FloatArray
+from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.bilevel.answer import answer_to
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.tuning import TUNING
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import solve_lp, solve_mip_with_highs
+from ppsm.solvers.highs import LpSolution, solve_lp, solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
 
@@ -24,17 +24,31 @@ def respond(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
     tight in every optimal answer, what has slack has a zero multiplier in every optimal dual, and any answer
     and dual that obey both are optimal together. So the leader's choice among them is one LP.
     """
-    multipliers = kkt.multipliers
     answer = answer_to(kkt, variables)
-    if answer is None:
-        return None
-    signed = multipliers.sign * multipliers.net(answer.prices, answer.reduced_costs)
-    point = np.concatenate([variables, answer.columns, signed])
+    return None if answer is None else best_of_answers(kkt, answer, variables, np.arange(variables.size))
+
+
+def best_of_answers(
+    kkt: KktSystem, answer: LpSolution, variables: FloatArray, fixed: IntArray
+) -> FloatArray | None:
+    """The best point among all optimal answers and prices, of which one is given; some variables are fixed.
+
+    The others must not move the follower.
+    """
+    point = point_of(kkt, answer, variables)
+    signed = point[kkt.first_multiplier :]
     tight = signed[kkt.pairs] > TUNING.clearly
     idle = (kkt.slacks(point)[kkt.pairs] > TUNING.clearly) & ~tight
-    fixed = _of_this_answer(kkt, pattern_program(kkt, tight, idle), point)
-    solution = solve_lp(fixed.with_fixed(kkt.variables, variables))
+    pattern = _of_this_answer(kkt, pattern_program(kkt, tight, idle), point)
+    solution = solve_lp(pattern.with_fixed(fixed, variables[fixed]))
     return solution.columns if solution.status is Status.PROVEN_OPTIMAL else None
+
+
+def point_of(kkt: KktSystem, answer: LpSolution, variables: FloatArray) -> FloatArray:
+    """A decision with an answer and its multipliers, as columns of the relaxation."""
+    multipliers = kkt.multipliers
+    signed = multipliers.sign * multipliers.net(answer.prices, answer.reduced_costs)
+    return np.concatenate([variables, answer.columns, signed])
 
 
 def _of_this_answer(kkt: KktSystem, pattern: LinearProgram, point: FloatArray) -> LinearProgram:

@@ -2,8 +2,9 @@
 
 A MIP solver's bound is one program's word: presolve, cuts and a start that came with the program have made
 HiGHS call a poor point optimal (tests/canaries), and a constant M that is too small cuts points off. So the
-question is put again on a path of its own: :mod:`ppsm.bilevel.methods.branching`, beyond the answer, with a
-proof at every leaf. Where that takes too long SCIP is asked, in a form that has no constants and that the
+question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.enumeration`
+where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
+leaf. Where that takes too long SCIP is asked, in a form that has no constants and that the
 answer is not from.
 """
 
@@ -13,10 +14,13 @@ from enum import StrEnum
 
 from ppsm.arrays import FloatArray
 from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.methods import Search
 from ppsm.bilevel.methods.branching import branch
+from ppsm.bilevel.methods.enumeration import assignments_of, enumerate_assignments
 from ppsm.bilevel.methods.scip_forms import indicator, sos1
 from ppsm.bilevel.methods.unbounded import question
 from ppsm.bilevel.solution import Method
+from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import SolverError
 from ppsm.solvers.mip import SolveLimits
 from ppsm.solvers.scip import scip_is_installed, solve_mip_with_scip
@@ -52,10 +56,7 @@ def second_opinion(
     Each of the two ways has so many seconds, within the limits; ``method`` is the one that made the claim.
     """
     deadline = time.perf_counter() + limits.seconds
-    try:
-        opinion = branch_for_better(kkt, cutoff, min(deadline, time.perf_counter() + seconds))
-    except SolverError as error:
-        opinion = Opinion(Verdict.UNDECIDED, f"branching on pairs came to no end: {error}")
+    opinion = _by_ourselves(kkt, cutoff, method, min(deadline, time.perf_counter() + seconds))
     remaining = min(seconds, deadline - time.perf_counter())
     if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted or remaining <= 0:
         return opinion
@@ -64,22 +65,35 @@ def second_opinion(
     return _by_scip(kkt, cutoff, method, replace(limits, seconds=remaining, another_path=True), opinion)
 
 
-def branch_for_better(kkt: KktSystem, cutoff: float | None, deadline: float) -> Opinion:
+def _by_ourselves(kkt: KktSystem, cutoff: float | None, method: Method, deadline: float) -> Opinion:
+    """Few decisions are all tried, else our own tree is asked, unless either made the claim."""
+    count = assignments_of(kkt.program)
+    search, name = branch, "branching on pairs"
+    if count is not None and count <= TUNING.assignments and method is not Method.ENUMERATION:
+        search, name = enumerate_assignments, "enumeration"
+    try:
+        return search_for_better(search, name, kkt, cutoff, deadline)
+    except SolverError as error:
+        return Opinion(Verdict.UNDECIDED, f"{name} came to no end: {error}")
+
+
+def search_for_better(
+    search: Search, name: str, kkt: KktSystem, cutoff: float | None, deadline: float
+) -> Opinion:
     """Search the whole game for a point that costs at most the cutoff (any point, if there is none).
 
     The first one ends the search: whoever claimed that there is none was wrong.
     """
-    tree = branch(kkt, cutoff=cutoff, gap=0.0, deadline=deadline, first=True)
+    tree = search(kkt, cutoff=cutoff, gap=0.0, deadline=deadline, first=True)
     said = f"after {tree.words}"
     if tree.columns is not None:
-        return Opinion(Verdict.REFUTED, f"branching on pairs found a better point {said}", tree.columns)
+        return Opinion(Verdict.REFUTED, f"{name} found a better point {said}", tree.columns)
     if not tree.is_complete:
         ending = "interrupted" if tree.interrupted else "not through"
-        words = f"branching on pairs was {ending} {said}"
-        return Opinion(Verdict.UNDECIDED, words, interrupted=tree.interrupted)
+        return Opinion(Verdict.UNDECIDED, f"{name} was {ending} {said}", interrupted=tree.interrupted)
     if not tree.is_certified:
-        return Opinion(Verdict.UNDECIDED, f"branching on pairs left a leaf without proof, {tree.words}")
-    return Opinion(Verdict.CONFIRMED, f"branching on pairs, {tree.words}, a proof at every leaf")
+        return Opinion(Verdict.UNDECIDED, f"{name} left a leaf without proof, {tree.words}")
+    return Opinion(Verdict.CONFIRMED, f"{name}, {tree.words}, a proof at every leaf")
 
 
 def _by_scip(

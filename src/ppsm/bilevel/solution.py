@@ -16,6 +16,7 @@ class Method(StrEnum):
 
     AUTO = "auto"
     BRANCHING = "branching"
+    ENUMERATION = "enumeration"
     STRONG_DUALITY = "strong-duality"
     BIG_M = "big-m"
     SOS1 = "sos1"

@@ -13,8 +13,8 @@ from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.incumbent import FirstLook, first_look, polish
 from ppsm.bilevel.infeasibility import explain_infeasible
 from ppsm.bilevel.kkt import KktSystem, build_kkt
-from ppsm.bilevel.methods import Attempt, attempts
-from ppsm.bilevel.methods.branching import Tree, branch
+from ppsm.bilevel.methods import Attempt, OwnSearch, attempts, own_searches
+from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.methods.unbounded import solve_over_unbounded_relaxation
 from ppsm.bilevel.scaling import units_of, with_units
 from ppsm.bilevel.second_opinion import Opinion, Verdict, second_opinion
@@ -48,9 +48,9 @@ def solve_bilevel(
     program
         The game in arrays.
     method
-        One of :class:`Method`. ``auto`` branches on pairs where they are few; else it takes strong duality
-        where every leader variable in the follower's rows is binary, else big-M where valid bounds can be
-        proven, else SOS1 (needs SCIP).
+        One of :class:`Method`. ``auto`` branches on pairs where they are few and tries all decisions of a
+        leader who has few; else it takes strong duality where every leader variable in the follower's rows
+        is binary, else big-M where valid bounds can be proven, else SOS1 (needs SCIP).
     gap
         Relative gap at which the answer counts as proven optimal.
     time_limit
@@ -135,40 +135,38 @@ class _Solve:
             return self._reported(found, better, None, ())
         return self._with_opinion(found, opinion)
 
-    def _branched(self) -> BilevelSolution | None:
-        """What our own tree comes to, if it was asked for or is through in a moment."""
-        asked = self._method is Method.BRANCHING
-        if not asked and (self._method is not Method.AUTO or self._kkt.pairs.size > TUNING.tree_pairs):
-            return None
-        seconds = self._limits.seconds if asked else min(TUNING.tree_seconds, self._limits.seconds)
-        deadline = time.perf_counter() + seconds
-        try:
-            tree = branch(self._kkt, cutoff=None, gap=self._limits.gap, deadline=deadline)
-        except SolverError:
-            if asked:
-                raise
-            return None
-        if asked and tree.is_unbounded:
+    def _own_search(self) -> BilevelSolution | None:
+        """What a search of our own comes to, if it was asked for or is through in good time."""
+        for search in own_searches(self._kkt, self._method):
+            asked = self._method is not Method.AUTO
+            deadline = min(self._deadline, time.perf_counter() + (math.inf if asked else search.seconds))
+            try:
+                tree = search.run(self._kkt, cutoff=None, gap=self._limits.gap, deadline=deadline)
+            except SolverError:
+                if asked:
+                    raise
+                continue
+            found = self._of_tree(search, tree)
+            if tree.interrupted and (found is None or found.status is Status.NO_INCUMBENT):
+                raise KeyboardInterrupt
+            proven = found is not None and found.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE)
+            if asked or proven or tree.interrupted:
+                return found
+        return None
+
+    def _of_tree(self, search: OwnSearch, tree: Tree) -> BilevelSolution | None:
+        """A tree's answer, verified; None where it has a point that does not stand up to verification."""
+        base = BilevelSolution(
+            Status.INFEASIBLE, self._program, search.method, search.reason, HIGHS, self._seconds
+        )
+        if tree.is_unbounded and self._method is search.method:
             if self._program.is_integer.any():
                 raise ModelError(
                     "a leaf is unbounded, and branching cannot tell whether it has an integer point; "
                     "bound the leader's variables or use the method 'sos1'."
                 )
-            why = "asked for"
-            return BilevelSolution(
-                Status.UNBOUNDED, self._program, Method.BRANCHING, why, HIGHS, self._seconds
-            )
-        found = self._of_tree(tree)
-        proven = found is not None and found.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE)
-        if tree.interrupted and (found is None or found.status is Status.NO_INCUMBENT):
-            raise KeyboardInterrupt
-        return found if asked or proven or tree.interrupted else None
-
-    def _of_tree(self, tree: Tree) -> BilevelSolution | None:
-        """A tree's answer, verified; None where it has a point that does not stand up to verification."""
-        why = "asked for" if self._method is Method.BRANCHING else f"{self._kkt.pairs.size} pairs are few"
-        base = BilevelSolution(Status.INFEASIBLE, self._program, Method.BRANCHING, why, HIGHS, self._seconds)
-        proof = Opinion(Verdict.CONFIRMED, f"weak duality at every leaf of a tree of {tree.words}")
+            return replace(base, status=Status.UNBOUNDED)
+        proof = Opinion(Verdict.CONFIRMED, f"weak duality at every leaf of {search.words} of {tree.words}")
         is_proven = tree.is_complete and tree.is_certified
         if tree.columns is None:
             if is_proven:
@@ -183,9 +181,9 @@ class _Solve:
         return self._with_opinion(found, proof) if found.status is Status.PROVEN_OPTIMAL else found
 
     def _searched(self) -> BilevelSolution:
-        branched = self._branched()
-        if branched is not None:
-            return branched
+        found_ourselves = self._own_search()
+        if found_ourselves is not None:
+            return found_ourselves
         relaxation = self._kkt.relaxation
         if solve_lp(replace(relaxation, cost=np.zeros_like(relaxation.cost))).status is Status.INFEASIBLE:
             return self._without_method(

@@ -38,6 +38,16 @@ class Tuning:
     """A difference below this share of what it is taken of is none: a reduced cost in a proof, a gain of
     a first point."""
 
+    # enumeration
+    assignments: int = 1_024
+    """Up to so many assignments of its integers the automatic choice tries all decisions of the leader."""
+    most_assignments: int = 1 << 20
+    """More than this many are never listed."""
+    enumeration_seconds: float = 20.0
+    """That long it is tried before another method gets its turn."""
+    steps_aside: tuple[float, ...] = (1e-3, 1e-6)
+    """How far, as a share of its data, a follower is moved to bound all of its answers or prices."""
+
     # bounds
     m_margin: float = 0.01
     """A proven bound is widened by this share before it becomes an M: then a multiplier that touches its M

@@ -4,10 +4,8 @@ No bounds M, no MIP solver, no presolve, no start: one LP, the bare relaxation, 
 in its bounds only. Where a pair has both a multiplier and a slack, child A makes the inequality tight and
 child B takes the multiplier away; where an integer is fractional, its range is split.
 
-A leaf is given up because of a number that is computed here, by weak duality: for any row multipliers p
-the cost of every point of the leaf is at least ``sum_i p_i b_i + sum_j r_j x_j`` with ``r = c - A' p``, each
-row at the side and each column at the bound that its sign asks for; with ``c = 0`` a positive number proves
-that the leaf is empty (Farkas). So the verdicts of the LP solver only suggest the proof.
+A leaf is given up because of a number that is computed from the LP's multipliers
+(:mod:`ppsm.bilevel.weak_duality`): the solver's verdicts only suggest the proof.
 """
 
 import time
@@ -18,37 +16,14 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.tuning import TUNING
+from ppsm.bilevel.weak_duality import Box, WeakDuality
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import LpSolution, PersistentLp
 from ppsm.status import Status
 
 _FREE, _TIGHT, _IDLE = 0, 1, 2
-
-
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """What branching came to; costs are those of the relaxation, its constant included.
-
-    ``columns`` is the best point found, or None. ``bound`` is what every point of the game costs at least, as
-    far as leaves and open nodes tell. ``is_complete`` says that no node is open, ``is_certified`` that every
-    leaf has its proof. Where the cost of a leaf falls without end there is neither. Ctrl-C ends a tree, which
-    keeps its best point.
-    """
-
-    columns: FloatArray | None
-    objective: float
-    bound: float
-    nodes: int
-    is_complete: bool
-    is_certified: bool
-    is_unbounded: bool = False
-    interrupted: bool = False
-
-    @property
-    def words(self) -> str:
-        """How large it is, in words."""
-        return f"{self.nodes} node{'' if self.nodes == 1 else 's'}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +65,7 @@ class _Branching:
         slacks = sp.csr_array(self._kkt.slack_matrix[self._kkt.pairs, :])
         self._first_slack = relaxation.shape[0]
         self._program = relaxation.with_rows(slacks, lower=self._rest)
-        self._transposed = sp.csr_array(self._program.matrix.T)
+        self._proof = WeakDuality(self._program.matrix)
         self._lp = PersistentLp(self._program)
         self._lp.skip_presolve()
 
@@ -135,7 +110,8 @@ class _Branching:
     def _result(self, open_nodes: list[_Node]) -> Tree:
         objective = INFINITY if self._best is None else self._cost(self._best)
         bound = min([objective, self._least_leaf, *(node.bound for node in open_nodes)])
-        return Tree(self._best, objective, bound, self._nodes, not open_nodes, self._certified)
+        words = f"{self._nodes} node{'' if self._nodes == 1 else 's'}"
+        return Tree(self._best, objective, bound, self._nodes, not open_nodes, self._certified, words)
 
     def _cost(self, columns: FloatArray) -> float:
         return float(self._kkt.relaxation.cost @ columns) + self._kkt.relaxation.offset
@@ -170,12 +146,11 @@ class _Branching:
     def _children(self, node: _Node, solution: LpSolution) -> tuple[_Node, ...]:
         """Two nodes that between them keep every point of the game, or none where the node is a leaf."""
         if solution.status is not Status.PROVEN_OPTIMAL:
-            ray = self._lp.ray()
-            self._certified &= ray is not None and self._proves_empty(node, ray)
+            self._certified &= self._proof.proves_empty(self._lp.ray(), self._box(node))
             return ()
         bound = node.bound
         if not self._has_no_cost:
-            proven = self._weak_duality(node, solution.prices, self._program.cost)
+            proven = self._proof.bound(solution.prices, self._program.cost, self._box(node))
             bound = max(bound, proven + self._program.offset)
         if bound > self._limit:
             self._least_leaf = min(self._least_leaf, bound)
@@ -213,33 +188,13 @@ class _Branching:
         upper[chosen], lower[chosen] = np.floor(value), np.ceil(value)
         return replace(node, upper=upper, bound=bound), replace(node, lower=lower, bound=bound)
 
-    def _proves_empty(self, node: _Node, ray: FloatArray) -> bool:
-        ray = ray / max(float(np.abs(ray).max(initial=0.0)), 1e-300)
-        nothing = np.zeros_like(self._program.cost)
-        return any(self._weak_duality(node, sign * ray, nothing) > TUNING.clearly for sign in (1.0, -1.0))
-
-    def _weak_duality(self, node: _Node, prices: FloatArray, cost: FloatArray) -> float:
-        """What every point of a node costs at least, whatever the prices are; see the top of this file."""
-        row_lower, row_upper = self._program.row_lower, self._program.row_upper.copy()
-        places = self._first_slack + np.arange(node.pairs.size)
-        row_upper[places] = np.where(node.pairs == _TIGHT, self._rest, INFINITY)
+    def _box(self, node: _Node) -> Box:
+        row_upper = self._program.row_upper.copy()
+        row_upper[self._first_slack :] = np.where(node.pairs == _TIGHT, self._rest, INFINITY)
         lower, upper = self._program.column_lower.copy(), self._program.column_upper.copy()
         lower[self._integer], upper[self._integer] = node.lower, node.upper
         upper[self._multipliers] = np.where(node.pairs == _IDLE, 0.0, INFINITY)
-        # A price on a side that has no bound proves nothing: without it the bound is valid.
-        sided = np.where(prices > 0, np.isfinite(row_lower), np.isfinite(row_upper))
-        prices = np.where(sided, prices, 0.0)
-        reduced = cost - self._transposed @ prices
-        size = np.abs(cost) + abs(self._transposed) @ np.abs(prices)
-        reduced = np.where(np.abs(reduced) <= TUNING.rounding * np.maximum(1.0, size), 0.0, reduced)
-        return _least(prices, row_lower, row_upper) + _least(reduced, lower, upper)
-
-
-def _least(weights: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
-    """The least value of ``weights' z`` over a box; minus infinity where a weighted side is open."""
-    ends = np.where(weights > 0, lower, upper)
-    used = weights != 0
-    return float(weights[used] @ ends[used]) if np.isfinite(ends[used]).all() else -INFINITY
+        return Box(self._program.row_lower, row_upper, lower, upper)
 
 
 def _twins(kkt: KktSystem) -> IntArray:

@@ -1,0 +1,328 @@
+"""All decisions of a leader who has few: for each the follower's answer, warm from the last one.
+
+Where only integers of the leader move a linear follower and they have few values together, every assignment
+is a follower whose best answers y and prices p are two faces, one LP each. An assignment is given up by
+
+* its cost, where the integers alone cost more than the best point known (the rest at its least);
+* a leader row that no optimal answer obeys. The follower's value V is convex in its right-hand sides b and
+  concave in its costs c, so for any step e > 0 every optimal price and answer has
+
+      h'p >= (V(b) - V(b - e h)) / e          g'y >= (V(c + e g) - V(c)) / e,
+
+  and bounds on the V are a feasible answer on one side and weak duality on the other;
+* else an LP: the relaxation at this assignment with strong duality as a row, which is linear there.
+
+So each assignment takes one to three warm re-solves of the follower, and no verdict of a solver is believed:
+all proofs are numbers computed from answers and prices.
+"""
+
+import time
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
+from ppsm.bilevel.incumbent import best_of_answers, point_of
+from ppsm.bilevel.kkt import KktSystem
+from ppsm.bilevel.methods.tree import Tree
+from ppsm.bilevel.tuning import TUNING
+from ppsm.bilevel.weak_duality import Box, WeakDuality
+from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.solvers.highs import LpSolution, PersistentLp, solve_lp
+from ppsm.status import Status
+
+
+def assignments_of(program: BilevelProgram) -> int | None:
+    """How many values the leader's integers have together; None where enumeration does not apply."""
+    moves = np.zeros(len(program.variable_names), dtype=np.bool_)
+    moves[program.coupling.indices] = moves[program.cost_coupling.indices] = True
+    integer = program.is_integer | (program.variable_lower == program.variable_upper)
+    if (moves & ~integer).any() or program.curvature.nnz or program.handed_on.nnz or program.products.count:
+        return None
+    lower, upper = integer_range(program)
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        return None
+    counts = np.maximum(upper - lower + 1.0, 0.0)
+    few = (counts == 0).any() or np.log2(counts).sum() <= np.log2(TUNING.most_assignments)
+    return int(counts.prod()) if few else None
+
+
+def integer_range(program: BilevelProgram) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest value of every integer of the leader."""
+    integer = program.is_integer
+    slack = TUNING.clearly
+    return (
+        np.ceil(program.variable_lower[integer] - slack),
+        np.floor(program.variable_upper[integer] + slack),
+    )
+
+
+def enumerate_assignments(
+    kkt: KktSystem, *, cutoff: float | None, gap: float, deadline: float, first: bool = False
+) -> Tree:
+    """Search all assignments for the best point, or for the ``first`` one that costs at most a cutoff."""
+    return _Enumeration(kkt, cutoff, gap, deadline, first=first).tree()
+
+
+class _Enumeration:
+    """The assignments in the order of what they cost at least, and the follower alive between them."""
+
+    def __init__(
+        self, kkt: KktSystem, cutoff: float | None, gap: float, deadline: float, *, first: bool
+    ) -> None:
+        self._kkt, self._gap, self._deadline, self._first = kkt, gap, deadline, first
+        self._program = kkt.program
+        self._integer = np.flatnonzero(kkt.program.is_integer)
+        self._limit = INFINITY if cutoff is None else cutoff
+        self._best: FloatArray | None = None
+        self._least_leaf, self._certified = INFINITY, True
+        self._market = Market(self._program.follower)
+
+    def tree(self) -> Tree:
+        table, costs = self._assignments()
+        place = 0
+        try:
+            while place < costs.size and costs[place] <= self._limit and not self._is_over:
+                self._visit(table[place], float(costs[place]))
+                place += 1
+        except KeyboardInterrupt:
+            return replace(self._result(costs, place), interrupted=True)
+        return self._result(costs, place)
+
+    @property
+    def _is_over(self) -> bool:
+        return (self._first and self._best is not None) or time.perf_counter() > self._deadline
+
+    def _result(self, costs: FloatArray, place: int) -> Tree:
+        """Assignments from a place on cost too much, or time was up before them."""
+        objective = INFINITY if self._best is None else self._cost(self._best)
+        left = float(costs[place]) if place < costs.size else INFINITY
+        is_complete = place == costs.size or left > self._limit
+        bound = min(objective, self._least_leaf, left)
+        words = f"{place} of {costs.size} assignments"
+        return Tree(self._best, objective, bound, place, is_complete, self._certified, words)
+
+    def _cost(self, columns: FloatArray) -> float:
+        return float(self._kkt.relaxation.cost @ columns) + self._kkt.relaxation.offset
+
+    def _assignments(self) -> tuple[FloatArray, FloatArray]:
+        """All that the leader's own rows allow, cheapest first, and what each costs at least."""
+        lower, upper = integer_range(self._program)
+        ranges = [np.arange(low, high + 1.0) for low, high in zip(lower, upper, strict=True)]
+        everything = list(product(*ranges))
+        table = np.array(everything).reshape(len(everything), lower.size)
+        table = table[self._allowed(table)]
+        costs = table @ self._program.leader_cost[self._integer] + self._least_rest()
+        order = np.argsort(costs, kind="stable")
+        return table[order], costs[order]
+
+    def _allowed(self, table: FloatArray) -> BoolArray:
+        """Which assignments no row of the leader's own variables alone rules out."""
+        program = self._program
+        seen = np.diff(program.response_matrix.indptr) + np.diff(program.price_matrix.indptr)
+        rows = np.flatnonzero(seen == 0)
+        activity = table @ program.leader_matrix[rows, :][:, self._integer].toarray().T
+        least, most = self._rest_of_rows(rows)
+        size = TUNING.clearly * np.maximum(1.0, np.abs(activity))
+        low = activity + most >= program.leader_lower[rows] - size
+        high = activity + least <= program.leader_upper[rows] + size
+        return np.asarray((low & high).all(axis=1))
+
+    def _rest_of_rows(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the most that the leader's other variables can add to its rows."""
+        program = self._program
+        matrix = program.leader_matrix[rows, :].toarray()
+        matrix[:, self._integer] = 0.0
+        lower, upper = program.variable_lower, program.variable_upper
+        with np.errstate(invalid="ignore"):
+            ends = np.where(matrix != 0, matrix * lower, 0.0), np.where(matrix != 0, matrix * upper, 0.0)
+        return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
+
+    def _least_rest(self) -> float:
+        """What all but the integers cost at least, whatever the assignment."""
+        relaxation = self._kkt.relaxation
+        cost = np.where(self._kkt.is_integer, 0.0, relaxation.cost)
+        if not cost.any():
+            return relaxation.offset
+        program = relaxation.with_cost(cost)
+        solution = solve_lp(program)
+        if solution.status is not Status.PROVEN_OPTIMAL:
+            return -INFINITY
+        return WeakDuality(program.matrix).bound(solution.prices, cost, Box.of(program)) + relaxation.offset
+
+    def _visit(self, values: FloatArray, cost: float) -> None:
+        """Prove that an assignment has no point below the limit, or find its best one."""
+        program = self._program
+        decision = np.where(program.variable_lower == program.variable_upper, program.variable_lower, 0.0)
+        decision[self._integer] = values
+        follower = program.follower_at(decision, np.zeros(program.follower.shape[1]))
+        answer = self._market.answer(follower)
+        if answer.status is not Status.PROVEN_OPTIMAL:
+            self._certified &= answer.status is Status.INFEASIBLE and self._market.is_proven_empty(follower)
+            return
+        if self._breaks_a_row(decision, follower, answer):
+            return
+        bound = max(cost, self._least_cost(decision, follower, answer))
+        if bound > self._limit:
+            self._least_leaf = min(self._least_leaf, bound)
+            return
+        self._settle(decision, answer, bound)
+
+    def _breaks_a_row(self, decision: FloatArray, follower: LinearProgram, answer: LpSolution) -> bool:
+        """Whether some row of the leader is out of reach of all optimal answers and prices."""
+        program = self._program
+        rows = np.flatnonzero(np.diff(program.response_matrix.indptr) + np.diff(program.price_matrix.indptr))
+        if rows.size == 0:
+            return False
+        least, most = self._rest_of_rows(rows)
+        integer = np.asarray(program.leader_matrix[rows, :] @ np.where(program.is_integer, decision, 0.0))
+        seen = np.asarray(
+            program.response_matrix[rows, :] @ answer.columns + program.price_matrix[rows, :] @ answer.prices
+        )
+        above = seen + integer + least - program.leader_upper[rows]
+        below = program.leader_lower[rows] - (seen + integer + most)
+        worst = int(np.argmax(np.maximum(above, below)))
+        sign = 1.0 if above[worst] >= below[worst] else -1.0
+        if max(above[worst], below[worst]) <= TUNING.clearly:
+            return False
+        row = rows[worst]
+        weights = sign * program.response_matrix[[row], :].toarray().ravel()
+        prices = sign * program.price_matrix[[row], :].toarray().ravel()
+        reached = self._market.least(follower, answer, weights, prices)
+        rest = integer[worst] + (least if sign > 0 else most)[worst]
+        limit = sign * (program.leader_upper if sign > 0 else program.leader_lower)[row]
+        return bool(reached + sign * rest > limit + TUNING.clearly * max(1.0, abs(limit), abs(reached)))
+
+    def _least_cost(self, decision: FloatArray, follower: LinearProgram, answer: LpSolution) -> float:
+        """What every point of an assignment costs at least: its own part, answers and prices each at best."""
+        program = self._program
+        own = np.where(program.is_integer, 0.0, program.leader_cost)
+        ends = np.where(own > 0, program.variable_lower, program.variable_upper)
+        least = float(own[own != 0] @ ends[own != 0])
+        least += float(program.leader_cost[self._integer] @ decision[self._integer]) + program.offset
+        if program.response_cost.any() or program.price_cost.any():
+            least += self._market.least(follower, answer, program.response_cost, program.price_cost)
+        return least
+
+    def _settle(self, decision: FloatArray, answer: LpSolution, bound: float) -> None:
+        """Keep the best point of an assignment, and prove that it has no better one."""
+        point = point_of(self._kkt, answer, decision)
+        if self._integer.size < decision.size or not self._is_point(point, bound):
+            found = best_of_answers(self._kkt, answer, decision, self._integer)
+            point = point if found is None else found
+            if found is None or self._slack_of(self._cost(found)) + bound < self._cost(found):
+                bound = max(bound, self._bound_of_assignment(decision))
+            if found is None:
+                self._certified &= bound > self._limit
+                self._least_leaf = min(self._least_leaf, bound)
+                return
+        cost = self._cost(point)
+        slack = self._slack_of(cost)
+        self._certified &= bound >= min(cost - slack, self._limit)
+        self._least_leaf = min(self._least_leaf, bound)
+        if cost <= self._limit and (self._best is None or cost < self._cost(self._best)):
+            self._best, self._limit = point, min(self._limit, cost - slack)
+
+    def _slack_of(self, cost: float) -> float:
+        return self._gap * max(1.0, abs(cost))
+
+    def _is_point(self, point: FloatArray, bound: float) -> bool:
+        """Whether a point obeys the leader's rows and costs no more than the bound."""
+        relaxation, rows = self._kkt.relaxation, len(self._program.leader_row_names)
+        activity = relaxation.matrix[:rows, :] @ point
+        size = TUNING.rounding * np.maximum(1.0, abs(relaxation.matrix[:rows, :]) @ np.abs(point))
+        low = activity >= relaxation.row_lower[:rows] - size
+        high = activity <= relaxation.row_upper[:rows] + size
+        cost = self._cost(point)
+        return bool((low & high).all()) and cost <= bound + self._slack_of(cost)
+
+    def _bound_of_assignment(self, decision: FloatArray) -> float:
+        """The LP of all optimal answers at an assignment, with strong duality as a row; proven here."""
+        kkt, program = self._kkt, self._program
+        row = np.zeros(kkt.relaxation.shape[1])
+        row[kkt.responses] = program.follower.cost + program.cost_coupling @ decision
+        multipliers = kkt.multipliers
+        earned = multipliers.sign * multipliers.bound - kkt.price_map.T @ (program.coupling @ decision)
+        row[kkt.first_multiplier :] = -earned
+        # Rounding must not make it empty; a wider row is still a valid bound.
+        allowed = np.array([TUNING.rounding * (1.0 + float(np.abs(row[kkt.responses]).max()))])
+        linear = kkt.relaxation.with_fixed(self._integer, decision[self._integer])
+        linear = linear.with_rows(sp.csr_array(row[None, :]), upper=allowed)
+        lp = PersistentLp(linear)
+        lp.skip_presolve()
+        solution = lp.solve()
+        proof, box = WeakDuality(linear.matrix), Box.of(linear)
+        if solution.status is Status.INFEASIBLE and proof.proves_empty(lp.ray(), box):
+            return INFINITY
+        if solution.status is not Status.PROVEN_OPTIMAL:
+            return -INFINITY
+        return proof.bound(solution.prices, linear.cost, box) + linear.offset
+
+
+class Market:
+    """A follower that stays alive: its answer at other sides and costs, and bounds on all of its answers."""
+
+    def __init__(self, follower: LinearProgram) -> None:
+        self._lp = PersistentLp(follower)
+        self._lp.skip_presolve()
+        self._proof = WeakDuality(follower.matrix)
+        self._rows, self._cost = np.arange(follower.shape[0]), follower.cost
+
+    def answer(self, follower: LinearProgram) -> LpSolution:
+        """The answer of the same follower with other sides and costs, warm from the last one."""
+        self._lp.set_row_bounds(self._rows, follower.row_lower, follower.row_upper)
+        if not np.array_equal(follower.cost, self._cost):
+            self._lp.set_cost(follower.cost)
+            self._cost = follower.cost
+        return self._lp.solve()
+
+    def is_proven_empty(self, follower: LinearProgram) -> bool:
+        """Whether the last answer, "infeasible", is proven."""
+        return self._proof.proves_empty(self._lp.ray(), Box.of(follower))
+
+    def least(
+        self, follower: LinearProgram, answer: LpSolution, weights: FloatArray, prices: FloatArray
+    ) -> float:
+        """A lower bound of ``weights' y + prices' p`` over all optimal answers y and prices p."""
+        total = 0.0
+        if weights.any():
+            total += self._least_of_answers(follower, answer, weights)
+        if prices.any():
+            total += self._least_of_prices(follower, answer, prices)
+        return total
+
+    def _least_of_prices(self, follower: LinearProgram, answer: LpSolution, weights: FloatArray) -> float:
+        sides = np.concatenate([follower.row_lower, follower.row_upper])
+        scale = max(1.0, float(np.abs(sides[np.isfinite(sides)]).max(initial=0.0)))
+        value = self._proof.bound(answer.prices, follower.cost, Box.of(follower))
+        found = -INFINITY
+        for share in TUNING.steps_aside:
+            step = share * scale / float(np.abs(weights).max())
+            aside = follower.shifted(-step * weights)
+            moved = self.answer(aside)
+            if moved.status is Status.PROVEN_OPTIMAL:
+                found = max(found, (value - _value_at_most(aside, moved)) / step)
+        return found
+
+    def _least_of_answers(self, follower: LinearProgram, answer: LpSolution, weights: FloatArray) -> float:
+        scale = float(np.abs(follower.cost).max(initial=0.0)) or 1.0
+        value = _value_at_most(follower, answer)
+        found = -INFINITY
+        for share in TUNING.steps_aside:
+            step = share * scale / float(np.abs(weights).max())
+            aside = replace(follower, cost=follower.cost + step * weights)
+            moved = self.answer(aside)
+            if moved.status is Status.PROVEN_OPTIMAL:
+                least = self._proof.bound(moved.prices, aside.cost, Box.of(aside))
+                found = max(found, (least - value) / step)
+        return found
+
+
+def _value_at_most(follower: LinearProgram, answer: LpSolution) -> float:
+    """What the follower's best answer costs at most: a point's cost, and what mending its rounding may."""
+    activity = follower.matrix @ answer.columns
+    missed = np.maximum(0.0, np.maximum(follower.row_lower - activity, activity - follower.row_upper))
+    mending = 2.0 * float(np.abs(answer.prices).max(initial=0.0)) * float(missed.sum())
+    return float(follower.cost @ answer.columns) + mending

@@ -1,0 +1,90 @@
+"""All decisions of a leader who has few: against brute force, and each proof by hand."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.games.random_games import random_game
+from tests.literature.brute_force import brute_force
+
+from ppsm.bilevel.kkt import build_kkt
+from ppsm.bilevel.methods.enumeration import Market, enumerate_assignments
+from ppsm.bilevel.solution import Method
+from ppsm.bilevel.solve import solve_bilevel
+from ppsm.errors import ModelError
+from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.status import Status
+
+
+def switches(cap: float) -> BilevelProgram:
+    """Each of two plants of 4 costs the leader 3 and 5; without them 10 is served at 1 up to 3, then at 7.
+
+    The price is at most the cap: with both plants 2 is left, which costs 1; with one 6, which costs 7.
+    """
+    market = LinearProgram.from_arrays(
+        cost=[1, 7], matrix=[[1, 1]], row_lower=[10], column_upper=[3, np.inf], row_names=["balance"]
+    )
+    return BilevelProgram.from_arrays(
+        follower=market,
+        leader_cost=[3, 5],
+        coupling=[[4, 4]],
+        variable_upper=1,
+        is_integer=True,
+        price_matrix=[[1]],
+        leader_upper=[cap],
+    )
+
+
+@pytest.mark.parametrize(("cap", "cost", "visited"), [(2.0, 8.0, 4), (7.0, 0.0, 1), (9.0, 0.0, 1)])
+def test_prices_below_a_cap_by_hand(cap: float, cost: float, visited: int) -> None:
+    found = enumerate_assignments(build_kkt(switches(cap)), cutoff=None, gap=1e-9, deadline=math.inf)
+    assert found.objective == pytest.approx(cost)
+    assert found.bound == pytest.approx(cost)
+    assert found.is_complete
+    assert found.is_certified
+    assert found.nodes == visited
+
+
+def test_no_assignment_holds_a_price_below_all_costs() -> None:
+    found = solve_bilevel(switches(0.5), method=Method.ENUMERATION)
+    assert found.status is Status.INFEASIBLE
+    assert "4 of 4 assignments" in found.second_opinion
+
+
+def test_a_bound_on_all_prices_and_answers_where_there_are_several() -> None:
+    """``min y1 + 3 y2`` with ``y1 + y2 >= 2`` and ``y1 <= 2``: the price is anything from 1 to 3."""
+    market = LinearProgram.from_arrays(cost=[1, 3], matrix=[[1, 1]], row_lower=[2], column_upper=[2, np.inf])
+    alive = Market(market)
+    answer = alive.answer(market)
+    zero = np.zeros(2)
+    assert alive.least(market, answer, zero, np.array([1.0])) == pytest.approx(1.0, abs=1e-6)
+    assert alive.least(market, answer, zero, np.array([-1.0])) == pytest.approx(-3.0, abs=1e-6)
+    tied = replace(market, cost=np.array([1.0, 1.0]))
+    answer = alive.answer(tied)
+    assert alive.least(tied, answer, np.array([1.0, 0.0]), np.zeros(1)) == pytest.approx(0.0, abs=1e-6)
+    assert alive.least(tied, answer, np.array([-1.0, 0.0]), np.zeros(1)) == pytest.approx(-2.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_games_whose_leader_has_integers_only(block: int) -> None:
+    seen = []
+    for seed in range(10 * block, 10 * block + 10):
+        program = random_game(seed)
+        one = np.ones_like(program.variable_upper)
+        program = replace(program, is_integer=one > 0, variable_upper=one)
+        truth = brute_force(program)
+        found = solve_bilevel(program, method=Method.ENUMERATION)
+        seen.append(found.status)
+        if found.status is Status.PROVEN_OPTIMAL:
+            assert found.verified
+            assert found.leader_objective == pytest.approx(truth.objective, abs=1e-6), seed
+        elif found.status is Status.INFEASIBLE:
+            assert truth.status == "infeasible", seed
+    assert seen.count(Status.PROVEN_OPTIMAL) >= 7
+
+
+def test_a_continuous_decision_in_the_followers_rows_is_refused() -> None:
+    program = replace(switches(2.0), is_integer=np.array([True, False]))
+    with pytest.raises(ModelError, match="only bounded integers"):
+        solve_bilevel(program, method=Method.ENUMERATION)
