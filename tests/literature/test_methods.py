@@ -86,6 +86,29 @@ def test_strong_duality_solves_binary_coupling_and_refuses_other_by_name(problem
     assert any(f"'{name}'" in str(refusal.value) for name in coupled)
 
 
+# The problems whose coupled leader variables are all bounded integers, or absent.
+ENUMERABLE = {
+    "wen-yang-1990",
+    "mitsos-barton-2006-3-1",
+    "mitsos-barton-2006-3-2",
+    "dempe-2002-8-1",
+    "dempe-2015-8-5",
+    "bileveljump-16",
+    "pao-simple",
+    "pao-interdiction",
+    "dempe-2015-integer",
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
+def test_enumeration_lists_integers_and_refuses_the_rest(problem: Problem) -> None:
+    if problem.key in ENUMERABLE:
+        assert_known_optimum(problem, Method.ENUMERATION)
+        return
+    with pytest.raises(ModelError, match="that only bounded integers of the leader move"):
+        solve_bilevel(problem.program, method=Method.ENUMERATION)
+
+
 def test_strong_duality_is_tried_by_published_problems() -> None:
     assert sum(is_applicable(problem.program) for problem in PROBLEMS) >= 3
 

@@ -12,7 +12,8 @@ from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.program import BilevelProgram
 from ppsm.status import Status
 
-OTHERS = (Method.BRANCHING, Method.SOS1, Method.INDICATOR, Method.BIG_M, Method.STRONG_DUALITY)
+OTHERS = tuple(method for method in Method if method is not Method.AUTO)
+CONDITIONAL = (Method.BIG_M, Method.STRONG_DUALITY, Method.ENUMERATION)
 SEEDS = range(3)
 # Rescaled versions of these are not always proven or verified, but nothing wrong is claimed: SCIP gives up
 # (interdiction), HiGHS with big-M is refuted, a second opinion is undecided, or the verifier's quadratic
@@ -21,11 +22,11 @@ UNPROVEN = {"pao-interdiction", "grossmann-floudas-1987", "fanzeres-2017", "hatz
 
 
 def answer(program: BilevelProgram, method: Method) -> BilevelSolution | None:
-    """The solution; None where a method that needs bounds or a binary leader is refused."""
+    """The solution; None where a method that needs bounds or an integer leader is refused."""
     try:
         return solve_bilevel(program, method=method)
     except (NoValidBoundError, ModelError):
-        assert method in (Method.BIG_M, Method.STRONG_DUALITY)
+        assert method in CONDITIONAL
         return None
 
 
