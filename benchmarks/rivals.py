@@ -13,7 +13,6 @@ from typing import Any
 import highspy
 import numpy as np
 import scipy.sparse as sp
-from pyscipopt import Model, quicksum
 
 from ppsm.arrays import FloatArray, SparseMatrix
 from ppsm.bilevel.kkt import KktSystem, build_kkt
@@ -78,6 +77,8 @@ def _in_scip(program: BilevelProgram, seconds: float, add_pair: Callable[[Any, A
 
 
 def _scip_model(kkt: KktSystem) -> tuple[Any, list[Any]]:
+    from pyscipopt import Model  # here, as SCIP is an extra
+
     linear = kkt.relaxation
     model = Model()
     model.hideOutput()
@@ -101,6 +102,8 @@ def _scip_model(kkt: KktSystem) -> tuple[Any, list[Any]]:
 
 
 def _expression(matrix: SparseMatrix, row: int, columns: list[Any]) -> Any:
+    from pyscipopt import quicksum
+
     entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
     terms = zip(matrix.indices[entries], matrix.data[entries], strict=True)
     # The zero term keeps an empty row an expression rather than a number.

@@ -8,7 +8,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from ppsm.arrays import FloatArray
 from ppsm.bilevel.incumbent import polish, respond
 from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.verify import verify
+from ppsm.solvers.scip import need_scip
 
 OURS = "ppsm"
 REFERENCE = "SCIP, SOS1"
@@ -60,6 +61,7 @@ class Row:
 
 def run(chosen: Iterable[Game], limit: float, file: Path | None) -> list[Row]:
     """Solve what the file has no row for yet, and return the rows of all."""
+    need_scip("the comparison")
     known = {row.key: row for row in _read(file)}
     rows = []
     for game in chosen:
@@ -175,20 +177,18 @@ def tables(rows: Iterable[Row]) -> list[Table]:
     verdicts = Verdicts(rows)
     cells: list[tuple[str | float, ...]] = []
     for name in dict.fromkeys(row.family for row in verdicts.rows):
-        cells += _lines(verdicts, name, lambda row, family=name: row.family == family)  # type: ignore[misc]
-    cells += _lines(verdicts, "all", lambda _: True)
+        cells += _lines(verdicts, name, [row for row in verdicts.rows if row.family == name])
+    cells += _lines(verdicts, "all", verdicts.rows)
     note = (
-        "Seconds by the clock, building included; a game without a (right) proof counts with the time limit at least. "
-        "Wrong: a claim that a verified point refutes, or whose point is none of the game."
+        "Seconds by the clock, building included; a game without a (right) proof counts with the time limit "
+        "at least. Wrong: a claim that a verified point refutes, or whose point is none of the game."
     )
     columns = ("family", "solver", "games", "proven", "wrong", "median, s", f"times {REFERENCE}")
     return [Table("Games side by side", columns, tuple(cells), note)]
 
 
-def _lines(verdicts: Verdicts, name: str, chosen: Callable[[Row], bool]) -> list[tuple[str | float, ...]]:
-    groups = {
-        solver: [row for row in verdicts.rows if row.solver == solver and chosen(row)] for solver in SOLVERS
-    }
+def _lines(verdicts: Verdicts, name: str, rows: Sequence[Row]) -> list[tuple[str | float, ...]]:
+    groups = {solver: [row for row in rows if row.solver == solver] for solver in SOLVERS}
     medians = {
         solver: statistics.median(verdicts.seconds(row) for row in group) for solver, group in groups.items()
     }
