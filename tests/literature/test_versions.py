@@ -17,8 +17,8 @@ from ppsm.status import Status
 OTHERS = tuple(method for method in Method if method is not Method.AUTO)
 CONDITIONAL = (Method.BIG_M, Method.STRONG_DUALITY, Method.ENUMERATION)
 SEEDS = range(3)
-# Rescaled versions that the automatic choice does not verify: a second opinion is undecided, or the verifier's
-# quadratic program is not solved well enough where units of the answers differ by 1e6 (Hatz).
+# Rescaled versions that the automatic choice does not verify: a second opinion is undecided, or the
+# verifier's quadratic program is not solved well enough where units of the answers differ by 1e6 (Hatz).
 UNPROVEN = {"fanzeres-2017", "hatz-2013"}
 # Those that some method asked for by name does not prove: SCIP gives up, or its answer or the bound of HiGHS
 # with big-M is refuted.
