@@ -4,8 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile side-by-side table1 \
-        table2 figure3 clean help
+.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile side-by-side random-games \
+        table1 table2 figure3 clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -55,6 +55,9 @@ fidelity: $(READY) ## the long study of the fidelity phase on the Northeast case
 
 hostile: $(READY) ## ten thousand hostile inputs to the fidelity phase (a quarter of an hour); a part: ARGS="--first 0 --count 100"
 	$(BIN)/python -m benchmarks.hostile $(ARGS)
+
+random-games: $(READY) ## five thousand random small games against enumeration (a quarter of an hour); a part: ARGS="--first 0 --count 100"
+	$(BIN)/python -m benchmarks.claims $(ARGS)
 
 side-by-side: $(READY) ## games of six families against what users write by hand (hours); ARGS="--seconds 10 --family toll"
 	$(BIN)/python -m benchmarks.side_by_side $(ARGS)

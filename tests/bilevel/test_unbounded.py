@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from tests.games.test_random_games import wild_game
+from tests.games.kinds import wild_game
 
 from ppsm.bilevel import incumbent
 from ppsm.bilevel.kkt import build_kkt

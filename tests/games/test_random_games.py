@@ -1,11 +1,14 @@
 """Random small games: all methods agree with the enumeration, and the verifier can tell true from false."""
 
-from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.games.claims import Claim, claim_of, game, judged, rotating
+from tests.games.kinds import KINDS, Truth, truth_about, wild_game
 from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
@@ -15,26 +18,9 @@ from ppsm.bilevel.solve import solve_bilevel
 from ppsm.bilevel.verify import verify
 from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.program import BilevelProgram
+from ppsm.status import Status
 
-
-def wild_game(seed: int) -> BilevelProgram:
-    """Without boxes, with prices in the objective and unbounded leaders: often unbounded."""
-    program = random_game(seed, boxed=False)
-    rng = np.random.default_rng(seed + 10**6)
-    lifted = (rng.random(len(program.variable_names)) < 0.3) & ~program.is_integer
-    return replace(
-        program,
-        price_cost=rng.integers(-1, 2, program.follower.shape[0]).astype(float),
-        variable_upper=np.where(lifted, np.inf, program.variable_upper),
-    )
-
-
-FAMILIES = {
-    "boxed": random_game,
-    "open": lambda seed: random_game(seed, boxed=False),
-    "no prices": lambda seed: random_game(seed, prices=False, boxed=False),
-    "wild": wild_game,
-}
+FAMILIES = {name: KINDS[name] for name in ("boxed", "open", "no prices", "wild")}
 
 
 def solved(program: BilevelProgram, method: Method) -> BilevelSolution | str:
@@ -51,6 +37,9 @@ def assert_methods_agree(program: BilevelProgram) -> None:
     for method in Method:
         found = solved(program, method)
         if isinstance(found, str):
+            if method is Method.ENUMERATION:
+                assert "that only bounded integers of the leader move" in found
+                continue
             assert method in (Method.STRONG_DUALITY, Method.BIG_M, Method.BRANCHING)
             if method is Method.BRANCHING:
                 assert "whether it has an integer point" in found
@@ -58,6 +47,10 @@ def assert_methods_agree(program: BilevelProgram) -> None:
                 continue
             if is_applicable(program) or method is Method.BIG_M:
                 assert any(f"'{name}" in found for name in names)
+            continue
+        if method is Method.ENUMERATION and found.status in (Status.INCUMBENT, Status.NO_INCUMBENT):
+            # Asked for by name, it may end without a proof; what it says must still be true.
+            assert claim_of(found, Truth(truth.status, truth.objective)) is Claim.UNPROVEN
             continue
         assert found.status.value == truth.status, method
         if truth.status == "optimal":
@@ -87,6 +80,46 @@ def test_methods_agree_where_they_once_did_not(seed: int) -> None:
 @given(seed=st.integers(0, 10**6), family=st.sampled_from(sorted(FAMILIES)))
 def test_methods_agree_on_any_game(seed: int, family: str) -> None:
     assert_methods_agree(FAMILIES[family](seed))
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_no_claim_about_any_kind_of_game_is_wrong(block: int) -> None:
+    """The first two hundred games of ``make random-games``, which judges five thousand."""
+    for number in range(20 * block, 20 * block + 20):
+        for one in judged(number, rotating(number)):
+            assert one.claim is not Claim.WRONG, one
+            assert one.method is not Method.AUTO or one.claim is Claim.RIGHT, one
+
+
+def test_kinds_take_turns_and_all_statuses_occur() -> None:
+    kinds = [game(number)[0] for number in range(2 * len(KINDS))]
+    assert kinds == 2 * list(KINDS)
+    found = {truth_about(KINDS[kind](seed)).status for kind in ("wild", "contradicted") for seed in range(8)}
+    assert found == {"optimal", "infeasible", "unbounded"}
+
+
+@pytest.mark.parametrize(
+    ("found", "claim"),
+    [
+        ({}, Claim.RIGHT),
+        ({"verified": False}, Claim.UNVERIFIED),
+        ({"leader_objective": -3.0}, Claim.WRONG),
+        ({"leader_objective": -1.0}, Claim.WRONG),
+        ({"leader_bound": -1.0}, Claim.WRONG),
+        ({"status": Status.INCUMBENT, "leader_objective": -1.0, "leader_bound": -5.0}, Claim.UNPROVEN),
+        ({"status": Status.INFEASIBLE}, Claim.WRONG),
+        ({"status": Status.NO_INCUMBENT, "leader_objective": None, "leader_bound": None}, Claim.UNPROVEN),
+    ],
+)
+def test_claims_are_told_apart(found: dict[str, object], claim: Claim) -> None:
+    answer = {
+        "status": Status.PROVEN_OPTIMAL,
+        "verified": True,
+        "leader_objective": -2.0,
+        "leader_bound": -2.0,
+    }
+    solution = cast("BilevelSolution", SimpleNamespace(**{**answer, **found}))
+    assert claim_of(solution, Truth("optimal", -2.0)) is claim
 
 
 PERTURBED = [random_game(seed) for seed in range(30)]

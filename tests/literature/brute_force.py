@@ -5,7 +5,10 @@ choice for all of them (a pattern) leaves a linear program in the leader's varia
 prices; the best of these programs is the answer. The search below leaves out patterns that a relaxation
 proves infeasible or worse than what is known; :func:`every_pattern` leaves out none.
 
-It shares no code with the package and solves its programs with SciPy, so that it can serve as an oracle.
+Products in the leader's objective leave a linear program only where a factor is an integer of the leader.
+
+It shares no code with the package, so that it can serve as an oracle. HiGHS solves one program after the
+other from the last basis; what is not decided there is solved anew with SciPy.
 """
 
 import itertools
@@ -13,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import highspy
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -95,6 +99,57 @@ def _integer_choices(program: BilevelProgram) -> Iterator[dict[int, float]]:
         yield dict(zip(columns, map(float, values), strict=True))
 
 
+def _integer_products(program: BilevelProgram, fixed: dict[int, float]) -> Vector:
+    """What a unit of each answer is worth through its products with integers at their values."""
+    products = program.products
+    if products.price_response.nnz or products.price_variable.nnz:
+        raise ValueError("products with prices are beyond the enumeration of linear programs")
+    seen = sorted(set(products.variable_response.nonzero()[0].tolist()))
+    if not set(seen) <= set(fixed):
+        raise ValueError("products with variables that are no integers are beyond it, too")
+    values = np.array([fixed.get(column, 0.0) for column in range(len(program.variable_names))])
+    return np.asarray(products.variable_response.T @ values)
+
+
+class _WarmStarts:
+    """One linear program under bounds that change."""
+
+    def __init__(self, cost: Vector, matrix: Vector, offset: float) -> None:
+        rows, columns = matrix.shape
+        self._offset = offset
+        self._rows, self._columns = np.arange(rows, dtype=np.int32), np.arange(columns, dtype=np.int32)
+        self._solver = highspy.Highs()
+        self._solver.setOptionValue("output_flag", False)
+        self._solver.setOptionValue("presolve", "off")
+        sparse = sp.csc_array(matrix)
+        program = highspy.HighsLp()
+        program.num_row_, program.num_col_ = rows, columns
+        program.col_cost_ = cost
+        program.col_lower_, program.col_upper_ = np.zeros(columns), np.zeros(columns)
+        program.row_lower_, program.row_upper_ = np.zeros(rows), np.zeros(rows)
+        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        program.a_matrix_.start_ = sparse.indptr
+        program.a_matrix_.index_ = sparse.indices
+        program.a_matrix_.value_ = sparse.data
+        self._solver.passModel(program)
+
+    def solve(self, lower: Vector, upper: Vector, least: Vector, most: Vector) -> _Solved | None:
+        """Optimal, infeasible or unbounded; None where HiGHS says anything else."""
+        self._solver.changeRowsBounds(self._rows.size, self._rows, lower, upper)
+        self._solver.changeColsBounds(self._columns.size, self._columns, least, most)
+        self._solver.run()
+        status = self._solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return _Solved("infeasible")
+        if status == highspy.HighsModelStatus.kUnbounded:
+            return _Solved("unbounded")
+        if status != highspy.HighsModelStatus.kOptimal:
+            return None
+        value = self._solver.getInfo().objective_function_value
+        point = np.array(self._solver.getSolution().col_value)
+        return _Solved("optimal", value + self._offset, point)
+
+
 class _System:
     """The optimality conditions of a program's follower, one pair for each of its rows and columns."""
 
@@ -111,16 +166,18 @@ class _System:
         for column, value in fixed.items():
             self._x_low[column] = self._x_high[column] = value
         self._cost = np.concatenate([program.leader_cost, program.response_cost, program.price_cost])
+        self._cost[n : n + columns] += _integer_products(program, fixed)
         self._offset = program.offset
         self._leader = program.leader_lower, program.leader_upper
         self._matrix = sp.vstack(
             [
                 sp.hstack([program.leader_matrix, program.response_matrix, program.price_matrix]),
                 sp.hstack([program.coupling, follower.matrix, sp.csr_array((rows, rows))]),
-                sp.hstack([sp.csr_array((columns, n + columns)), follower.matrix.T]),
+                sp.hstack([-program.cost_coupling, -program.curvature, follower.matrix.T]),
             ],
             format="csr",
         ).toarray()
+        self._warm = _WarmStarts(self._cost, self._matrix, self._offset)
 
     def choices(self, pair: int) -> tuple[State, ...]:
         """Return the states among which a pair must choose; equalities and free pairs have none."""
@@ -133,6 +190,9 @@ class _System:
         if np.isfinite(high):
             sides.append("upper")
         return tuple(sides)
+
+    def _is_open(self, pattern: Pattern) -> bool:
+        return any(state == "open" and self.choices(pair) != ("open",) for pair, state in enumerate(pattern))
 
     def _intervals(self, pattern: Pattern) -> tuple[Vector, Vector, Vector, Vector]:
         """Return lower and upper bounds of activities and of multipliers under a pattern."""
@@ -156,6 +216,10 @@ class _System:
         upper = np.concatenate([self._leader[1], high[:rows], self._slopes - least[rows:]])
         least_point = np.concatenate([self._x_low, low[rows:], least[:rows]])
         most_point = np.concatenate([self._x_high, high[rows:], most[:rows]])
+        warm = self._warm.solve(lower, upper, least_point, most_point)
+        # A relaxation may be called unbounded by mistake, since its children decide; a pattern may not.
+        if warm is not None and (warm.status != "unbounded" or self._is_open(pattern)):
+            return warm
         bounds = list(zip(least_point.tolist(), most_point.tolist(), strict=True))
         return self._minimise(self._cost, lower, upper, bounds)
 

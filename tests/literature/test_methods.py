@@ -14,7 +14,29 @@ from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.status import Status
 
 # The problems whose big-M model is refused, because some multiplier or slack has no finite bound at all.
-NO_BIG_M = {"mersha-dempe-2006"}
+NO_BIG_M = {
+    "mersha-dempe-2006",
+    "dempe-2002-3-7",
+    "bileveljump-16",
+    "pao-interdiction",
+    "gams-jointc1",
+    "bard-1991-1",
+    "handbook-9-3-10",
+    "lucchetti-1987",
+    "dempe-2012",
+    "morgan-patrone-2006-a",
+    "dempe-franke-2014-3-8",
+    "bileveljump-fruits",
+    "bileveljump-fruits-cheap",
+    "pao-t1",
+    "bileveljump-price",
+    "aiyoshi-shimizu-1984",
+    "handbook-9-3-4",
+    "floudas-2013",
+    "hatz-2013",
+}
+# Those whose leader is binary but whose prices have no bound: strong duality is refused as well.
+NO_STRONG_DUALITY = {"pao-interdiction"}
 
 
 @pytest.mark.parametrize("method", [Method.AUTO, Method.BRANCHING, Method.SOS1, Method.INDICATOR])
@@ -36,22 +58,55 @@ def test_known_optimum_by_big_m_or_a_refusal_that_names_a_row(problem: Problem) 
     if problem.key not in NO_BIG_M:
         assert_known_optimum(problem, Method.BIG_M)
         return
+    assert_refusal_names_a_row(problem, Method.BIG_M)
+
+
+def assert_refusal_names_a_row(problem: Problem, method: Method) -> None:
     with pytest.raises(NoValidBoundError) as refusal:
-        solve_bilevel(problem.program, method=Method.BIG_M)
+        solve_bilevel(problem.program, method=method)
     names = (*problem.program.follower.row_names, *problem.program.follower.column_names)
-    assert any(f"'{name} " in str(refusal.value) for name in names)
+    assert any(f"'{name}" in str(refusal.value) for name in names)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
 def test_strong_duality_solves_binary_coupling_and_refuses_other_by_name(problem: Problem) -> None:
     program = problem.program
+    if problem.key in NO_STRONG_DUALITY:
+        assert_refusal_names_a_row(problem, Method.STRONG_DUALITY)
+        return
     if is_applicable(program):
         assert_known_optimum(problem, Method.STRONG_DUALITY)
         return
     coupled = [program.variable_names[j] for j in sorted(set(program.coupling.indices.tolist()))]
     with pytest.raises(ModelError) as refusal:
         solve_bilevel(program, method=Method.STRONG_DUALITY)
+    if not program.only_moves_right_hand_sides:
+        assert "needs a linear follower whose right-hand sides alone are moved" in str(refusal.value)
+        return
     assert any(f"'{name}'" in str(refusal.value) for name in coupled)
+
+
+# The problems whose coupled leader variables are all bounded integers, or absent.
+ENUMERABLE = {
+    "wen-yang-1990",
+    "mitsos-barton-2006-3-1",
+    "mitsos-barton-2006-3-2",
+    "dempe-2002-8-1",
+    "dempe-2015-8-5",
+    "bileveljump-16",
+    "pao-simple",
+    "pao-interdiction",
+    "dempe-2015-integer",
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
+def test_enumeration_lists_integers_and_refuses_the_rest(problem: Problem) -> None:
+    if problem.key in ENUMERABLE:
+        assert_known_optimum(problem, Method.ENUMERATION)
+        return
+    with pytest.raises(ModelError, match="that only bounded integers of the leader move"):
+        solve_bilevel(problem.program, method=Method.ENUMERATION)
 
 
 def test_strong_duality_is_tried_by_published_problems() -> None:
