@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from tests.bilevel.no_turns import without_turns
 from tests.games.claims import Claim, claim_of
 from tests.games.kinds import KINDS, Truth, truth_about
 from tests.literature.problems import PROBLEMS
@@ -18,7 +19,6 @@ from ppsm.bilevel.incumbent import FirstLook
 from ppsm.bilevel.second_opinion import Opinion, Verdict
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.program import BilevelProgram
 
@@ -41,7 +41,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, *, multipliers: float = 1.0, slacks: 
 
     monkeypatch.setattr(BoundFinder, "_derive_net_range", narrow)
     monkeypatch.setattr(BoundFinder, "_derive_slack", lambda self, side: slacks * slack(self, side))
-    monkeypatch.setattr(engine, "TUNING", replace(TUNING, tree_pairs=0))
+    without_turns(monkeypatch)
     monkeypatch.setattr(engine, "first_look", lambda *_: FirstLook(None, None, False, False))
 
 

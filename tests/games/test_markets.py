@@ -1,17 +1,14 @@
 """Two- and three-node power markets whose prices are computed by hand, degenerate duals included."""
 
-from dataclasses import replace
-
 import linopy
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from tests.bilevel.no_turns import without_turns
 
-from ppsm.bilevel import solve as engine
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import NoValidBoundError
 from ppsm.games.follower import Follower
 from ppsm.games.stackelberg import StackelbergGame
@@ -122,7 +119,7 @@ def test_a_price_that_no_capacity_brings_is_infeasible_and_named() -> None:
 
 def test_without_any_line_big_m_is_refused_and_auto_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """At k = 0 the flow is fixed by both its bounds, so the price of the line may be minus anything."""
-    monkeypatch.setattr(engine, "TUNING", replace(TUNING, tree_pairs=0))
+    without_turns(monkeypatch)
     game, line, price = line_game(line_mw=0)
     game.leader.add_constraints(price <= 25, name="cap")
     game.leader.add_objective(1 * line)
@@ -170,7 +167,7 @@ def test_the_same_market_in_arrays(method: Method) -> None:
 
 def test_binary_line_by_strong_duality(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of 60 MW costs 40: built exactly when the price must be below 30."""
-    monkeypatch.setattr(engine, "TUNING", replace(TUNING, tree_pairs=0))
+    without_turns(monkeypatch)
     for cap, objective in ((29.0, 40.0), (30.0, 0.0)):
         game = StackelbergGame(two_nodes())
         built = game.leader.add_variables(binary=True, name="built")

@@ -1,15 +1,12 @@
 """Every published problem by every method: one objective, verified, or a refusal that names a row."""
 
-from dataclasses import replace
-
 import pytest
+from tests.bilevel.no_turns import without_turns
 from tests.literature.problems import PROBLEMS, Problem
 
-from ppsm.bilevel import solve as engine
 from ppsm.bilevel.methods.strong_duality import is_applicable
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import ModelError, NoValidBoundError
 from ppsm.status import Status
 
@@ -49,7 +46,7 @@ def test_known_optimum(problem: Problem, method: Method) -> None:
 def test_known_optimum_where_the_automatic_choice_has_no_tree(
     problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "TUNING", replace(TUNING, tree_pairs=0))
+    without_turns(monkeypatch)
     assert_known_optimum(problem, Method.AUTO)
 
 
