@@ -13,9 +13,7 @@ from ppsm.status import Status
 # The problems whose big-M model is refused, because some multiplier or slack has no finite bound at all.
 NO_BIG_M = {
     "mersha-dempe-2006",
-    "dempe-2002-3-7",
     "bileveljump-16",
-    "pao-interdiction",
     "gams-jointc1",
     "bard-1991-1",
     "handbook-9-3-10",
@@ -32,8 +30,6 @@ NO_BIG_M = {
     "floudas-2013",
     "hatz-2013",
 }
-# Those whose leader is binary but whose prices have no bound: strong duality is refused as well.
-NO_STRONG_DUALITY = {"pao-interdiction"}
 
 
 @pytest.mark.parametrize("method", [Method.AUTO, Method.BRANCHING, Method.SOS1, Method.INDICATOR])
@@ -68,9 +64,6 @@ def assert_refusal_names_a_row(problem: Problem, method: Method) -> None:
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.key)
 def test_strong_duality_solves_binary_coupling_and_refuses_other_by_name(problem: Problem) -> None:
     program = problem.program
-    if problem.key in NO_STRONG_DUALITY:
-        assert_refusal_names_a_row(problem, Method.STRONG_DUALITY)
-        return
     if is_applicable(program):
         assert_known_optimum(problem, Method.STRONG_DUALITY)
         return

@@ -17,18 +17,12 @@ from ppsm.status import Status
 OTHERS = tuple(method for method in Method if method is not Method.AUTO)
 CONDITIONAL = (Method.BIG_M, Method.STRONG_DUALITY, Method.ENUMERATION)
 SEEDS = range(3)
-# Rescaled versions that the automatic choice does not verify: a second opinion is undecided, or the
-# verifier's quadratic program is not solved well enough where units of the answers differ by 1e6 (Hatz).
-UNPROVEN = {"fanzeres-2017", "hatz-2013"}
+# A rescaled version that the automatic choice does not verify: its second opinion finds a point that is one
+# only up to the tolerance of units that differ by 1e6.
+UNPROVEN = {"fanzeres-2017"}
 # Those that some method asked for by name does not prove: SCIP gives up, or its answer or the bound of HiGHS
 # with big-M is refuted.
-UNPROVEN_BY_SOME = UNPROVEN | {
-    "handbook-9-2-4",
-    "pao-interdiction",
-    "grossmann-floudas-1987",
-    "lucchetti-1987",
-    "floudas-2013",
-}
+UNPROVEN_BY_SOME = UNPROVEN | {"handbook-9-2-4", "lucchetti-1987"}
 
 
 def answer(program: BilevelProgram, method: Method) -> BilevelSolution | None:

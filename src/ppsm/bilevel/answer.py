@@ -42,14 +42,11 @@ def _part(follower: LinearProgram, turn: Turn) -> LinearProgram:
 
 def _solve_curved(follower: LinearProgram, curvature: sp.csr_array) -> LpSolution:
     """A convex quadratic follower by an interior-point method: a guide, good to 1e-8 or so."""
-    from ppsm.solvers.qp import QuadraticProgram, solve_qp  # here, for a quick start
+    from ppsm.solvers.qp import solve_convex  # here, for a quick start
 
-    found = solve_qp(QuadraticProgram.of(follower, curvature))
+    found = solve_convex(follower, curvature)
     if found.status is not Status.PROVEN_OPTIMAL:
         nothing = np.empty(0)
         return LpSolution(found.status, float("nan"), nothing, nothing, nothing)
-    equal = follower.row_lower == follower.row_upper
-    prices = np.zeros(follower.shape[0])
-    prices[equal], prices[~equal] = found.equality_multipliers, found.row_multipliers
-    reduced = follower.cost + curvature @ found.columns - follower.matrix.T @ prices
-    return LpSolution(Status.PROVEN_OPTIMAL, found.objective, found.columns, prices, np.asarray(reduced))
+    reduced = follower.cost + curvature @ found.columns - follower.matrix.T @ found.prices
+    return LpSolution(found.status, found.objective, found.columns, found.prices, np.asarray(reduced))

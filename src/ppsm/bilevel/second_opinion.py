@@ -95,10 +95,11 @@ def search_for_better(
 
     The first one ends the search: whoever claimed that there is none was wrong.
     """
-    return _of_tree(search(kkt, cutoff=cutoff, gap=0.0, deadline=deadline, first=True), name, cutoff)
+    return _of_tree(search(kkt, cutoff=cutoff, gap=0.0, deadline=deadline, first=True), name, None)
 
 
 def _of_tree(tree: Tree, name: str, cutoff: float | None) -> Opinion:
+    """The verdict of a search; one that began before the claim may hold a point that is no better."""
     said = f"after {tree.words}"
     if tree.columns is not None and (cutoff is None or tree.objective <= cutoff):
         return Opinion(Verdict.REFUTED, f"{name} found a better point {said}", tree.columns)

@@ -227,13 +227,10 @@ def _solve_again(follower: LinearProgram, shift: FloatArray, curvature: SparseMa
 
 def _solve_curved_again(follower: LinearProgram, shift: FloatArray, curvature: SparseMatrix) -> float | None:
     """The same for a quadratic follower, by Clarabel."""
-    from ppsm.solvers.qp import QuadraticProgram, solve_qp_with_clarabel  # here, for a quick start
+    from ppsm.solvers.qp import solve_convex, solve_qp_with_clarabel  # here, for a quick start
 
-    # Clarabel's tolerances are absolute: costs are counted in units of the largest.
-    unit = max(float(np.abs(follower.cost).max(initial=0.0)), float(np.abs(curvature.data).max()))
-    linear = replace(follower.shifted(-shift), cost=follower.cost / unit)
-    answer = solve_qp_with_clarabel(QuadraticProgram.of(linear, sp.csr_array(curvature / unit)))
-    return unit * answer.objective if answer.status is Status.PROVEN_OPTIMAL else None
+    answer = solve_convex(follower.shifted(-shift), curvature, solve_qp_with_clarabel)
+    return answer.objective if answer.status is Status.PROVEN_OPTIMAL else None
 
 
 def _check_prices(

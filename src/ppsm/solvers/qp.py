@@ -8,6 +8,7 @@ constraints are linear, so HiGHS has the last word on that.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -44,23 +45,6 @@ class QuadraticProgram:
     column_lower: FloatArray
     column_upper: FloatArray
     cross: SparseMatrix | None = None
-
-    @classmethod
-    def of(cls, linear: LinearProgram, hessian: SparseMatrix) -> "QuadraticProgram":
-        """``1/2 x' hessian x`` beside a linear program; the Hessian is symmetric."""
-        equal = linear.row_lower == linear.row_upper
-        return cls(
-            curvature=0.5 * hessian.diagonal(),
-            cost=linear.cost,
-            equality=linear.matrix[equal, :],
-            equality_value=linear.row_upper[equal],
-            rows=linear.matrix[~equal, :],
-            row_lower=linear.row_lower[~equal],
-            row_upper=linear.row_upper[~equal],
-            column_lower=linear.column_lower,
-            column_upper=linear.column_upper,
-            cross=sp.csr_array(sp.triu(hessian, 1)),
-        )
 
     @property
     def hessian(self) -> Any:
@@ -111,6 +95,64 @@ def solve_qp(program: QuadraticProgram, workspace: "QpWorkspace | None" = None) 
     if solution.status is Status.INFEASIBLE and not _has_no_point(program):
         return _nothing(Status.NO_INCUMBENT, CLARABEL)
     return solution
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexSolution:
+    """A solved ``min 1/2 x' H x + c' x`` over a linear program's rows and columns, in its own units."""
+
+    status: Status
+    objective: float
+    columns: FloatArray
+    prices: FloatArray
+
+
+def solve_convex(
+    linear: LinearProgram, hessian: SparseMatrix, solve: Callable[[QuadraticProgram], QpSolution] = solve_qp
+) -> ConvexSolution:
+    """Solve a quadratic program in whatever units it comes: here it is counted in units of its own size.
+
+    Columns are scaled to a curvature of about one, rows to a largest entry of about one, costs to a largest
+    of about one, all by powers of two.
+    """
+    bent = np.asarray(hessian.diagonal())
+    column_unit = _power_of_two(1.0 / np.sqrt(np.where(bent > 0, bent, 1.0)))
+    matrix = sp.csr_array(linear.matrix @ sp.diags_array(column_unit))
+    row_unit = _power_of_two(np.array([1.0 / size if size > 0 else 1.0 for size in _row_sizes(matrix)]))
+    matrix = sp.csr_array(sp.diags_array(row_unit) @ matrix)
+    cost = linear.cost * column_unit
+    curved = sp.csr_array(sp.diags_array(column_unit) @ hessian @ sp.diags_array(column_unit))
+    unit = float(_power_of_two(np.array([max(1.0, float(np.abs(cost).max(initial=0.0)))]))[0])
+    equal = linear.row_lower == linear.row_upper
+    found = solve(
+        QuadraticProgram(
+            curvature=0.5 * curved.diagonal() / unit,
+            cost=cost / unit,
+            equality=matrix[equal, :],
+            equality_value=(row_unit * linear.row_upper)[equal],
+            rows=matrix[~equal, :],
+            row_lower=(row_unit * linear.row_lower)[~equal],
+            row_upper=(row_unit * linear.row_upper)[~equal],
+            column_lower=linear.column_lower / column_unit,
+            column_upper=linear.column_upper / column_unit,
+            cross=sp.csr_array(sp.triu(curved, 1) / unit),
+        )
+    )
+    if found.status is not Status.PROVEN_OPTIMAL:
+        return ConvexSolution(found.status, math.nan, np.empty(0), np.empty(0))
+    prices = np.zeros(equal.size)
+    prices[equal], prices[~equal] = found.equality_multipliers, found.row_multipliers
+    return ConvexSolution(
+        found.status, unit * found.objective, column_unit * found.columns, unit * row_unit * prices
+    )
+
+
+def _power_of_two(values: FloatArray) -> FloatArray:
+    return np.asarray(2.0 ** np.round(np.log2(values)))
+
+
+def _row_sizes(matrix: SparseMatrix) -> FloatArray:
+    return np.asarray(abs(matrix).max(axis=1).toarray()).ravel() if matrix.shape[0] else np.empty(0)
 
 
 def _has_no_point(program: QuadraticProgram) -> bool:

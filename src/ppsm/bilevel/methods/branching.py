@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
 from ppsm.bilevel.incumbent import respond
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods.tree import Tree
@@ -191,7 +191,7 @@ class Branching:
         columns = solution.columns
         fraction = np.abs(columns[self._integer] - np.round(columns[self._integer]))
         multipliers, slack = columns[self._multipliers], self._kkt.slacks(columns)[self._kkt.pairs]
-        violated = (node.pairs == _FREE) & (np.minimum(multipliers, slack) > TUNING.clearly)
+        violated = (node.pairs == _FREE) & _are_both(multipliers, slack)
         is_whole = not (fraction > TUNING.clearly).any()
         if is_whole and not violated.any():
             self._keep(columns, bound)
@@ -216,7 +216,7 @@ class Branching:
 
     def _is_point(self, columns: FloatArray) -> bool:
         slack = self._kkt.slacks(columns)[self._kkt.pairs]
-        return bool((np.minimum(columns[self._multipliers], slack) <= TUNING.clearly).all())
+        return not _are_both(columns[self._multipliers], slack).any()
 
     def _keep(self, columns: FloatArray, bound: float) -> None:
         """A leaf that is a point of the game: nothing in the leaf costs less than its bound."""
@@ -245,6 +245,13 @@ class Branching:
         lower[self._integer], upper[self._integer] = node.lower, node.upper
         upper[self._multipliers] = np.where(node.pairs == _IDLE, 0.0, INFINITY)
         return Box(self._program.row_lower, row_upper, lower, upper)
+
+
+def _are_both(multipliers: FloatArray, slacks: FloatArray) -> BoolArray:
+    """Which pairs have both a multiplier and a slack; a tiny one beside a huge one counts by its product."""
+    smaller = np.minimum(multipliers, slacks)
+    worth = (smaller > TUNING.rounding) & (multipliers * slacks > TUNING.clearly)
+    return np.asarray((smaller > TUNING.clearly) | worth)
 
 
 def _twins(kkt: KktSystem) -> IntArray:
