@@ -9,7 +9,7 @@ from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.bilevel.kkt import build_kkt
-from ppsm.bilevel.methods.enumeration import Market, enumerate_assignments
+from ppsm.bilevel.methods.every_decision import Market, enumerate_assignments
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.errors import ModelError

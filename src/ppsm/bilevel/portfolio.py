@@ -29,7 +29,7 @@ from ppsm.bilevel.bounds.slater import slater_row
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods import Attempt, proven_forms
 from ppsm.bilevel.methods.branching import Branching
-from ppsm.bilevel.methods.enumeration import Enumeration, assignments_of
+from ppsm.bilevel.methods.every_decision import Enumeration, assignments_of
 from ppsm.bilevel.methods.scip_forms import sos1
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.solution import Method

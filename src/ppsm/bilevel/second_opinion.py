@@ -2,7 +2,7 @@
 
 A MIP solver's bound is one program's word: presolve, cuts and a start that came with the program have made
 HiGHS call a poor point optimal (tests/canaries), and a constant M that is too small cuts points off. So the
-question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.enumeration`
+question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.every_decision`
 where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
 leaf. Where that takes too long SCIP is asked, in a form that has no constants and that the
 answer is not from.
@@ -16,7 +16,7 @@ from ppsm.arrays import FloatArray
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods import Search
 from ppsm.bilevel.methods.branching import Branching, branch
-from ppsm.bilevel.methods.enumeration import assignments_of, enumerate_assignments
+from ppsm.bilevel.methods.every_decision import assignments_of, enumerate_assignments
 from ppsm.bilevel.methods.scip_forms import indicator, sos1
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.methods.unbounded import question

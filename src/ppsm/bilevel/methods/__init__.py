@@ -3,7 +3,7 @@
 ::
 
     branching         our own tree over complementarity pairs, with a proof at every leaf
-    enumeration       all decisions of a leader who has few, warm, with a proof for each
+    every_decision    all decisions of a leader who has few, warm, with a proof for each
     tree              what the first two come to
     strong_duality    one row for all pairs, where the leader moves the follower by binaries
     big_m             a binary for each pair, with proven constants
@@ -20,7 +20,7 @@ from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods.big_m import big_m
 from ppsm.bilevel.methods.branching import branch
-from ppsm.bilevel.methods.enumeration import assignments_of, enumerate_assignments
+from ppsm.bilevel.methods.every_decision import assignments_of, enumerate_assignments
 from ppsm.bilevel.methods.reformulation import Reformulation
 from ppsm.bilevel.methods.scip_forms import indicator, sos1
 from ppsm.bilevel.methods.strong_duality import coupled_variables, is_applicable, strong_duality
