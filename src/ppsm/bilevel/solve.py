@@ -177,10 +177,9 @@ class _Solve:
             return self._over_unbounded_relaxation()
         players = list(searchers(kkt, self._limits))
         turn = TUNING.first_turn
-        base = self._base(Method.AUTO, "no search was through in time", HIGHS)
         while players and time.perf_counter() < self._deadline:
             for player in tuple(players):
-                seconds = turn * (TUNING.lagging if self._lags(player) else player.share)
+                seconds = turn * min(player.share, TUNING.lagging if self._lags(player) else 1.0)
                 if turn < player.from_turn or time.perf_counter() > self._deadline:
                     continue
                 progress = player.run(min(self._deadline, time.perf_counter() + seconds))
@@ -189,13 +188,14 @@ class _Solve:
                 if found is not None:
                     return found
                 if progress.interrupted:
-                    return self._left(base, progress)
+                    return self._left(replace(base, method_reason="interrupted"), progress)
                 player.bound = progress.bound
                 if progress.gave_up or progress.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
                     players.remove(player)  # what it claims did not stand up
             turn *= 2
         if players or time.perf_counter() >= self._deadline:
-            return self._reported(base, self._best, self._bound, ())
+            late = self._base(Method.AUTO, "no search was through in time", HIGHS)
+            return self._reported(late, self._best, self._bound, ())
         return self._by_methods()
 
     def _lags(self, player: Searcher) -> bool:

@@ -34,8 +34,8 @@ class Tuning:
     """Seconds of everybody's first turn; each later one is twice as long."""
     share_among_integers: float = 0.25
     """The share of our own tree where the leader has integers, on which it is rarely the fastest."""
-    lagging: float = 0.25
-    """Whose bound is not the best gets this share of a turn."""
+    lagging: float = 0.5
+    """Whose bound is not the best gets this share of a turn at most."""
     turn_of_bounds: float = 0.8
     """From turns of that length on bounds are proven and HiGHS is asked."""
     many_pairs: int = 600
