@@ -77,7 +77,7 @@ class GameCoordination:
         nothing = np.zeros(len(names))
         # The game's own parameter may be the secret; neither its numbers nor its rounding stay.
         self._follower = replace(game.follower, nominal=nothing)
-        self._program = game.program(nothing)
+        self._program = _plain(game.program(nothing))
         checked = PublicBounds.of(bounds, names)
         self._bounds = checked.lower, checked.upper
 
@@ -184,6 +184,22 @@ class GameCoordination:
 
     def _checked_prices(self, prices: ArrayLike) -> FloatArray:
         return frozen_vector(prices, len(self.price_names), "the price", names=self.price_names)
+
+
+def _plain(program: BilevelProgram) -> BilevelProgram:
+    """The program, which must be of the kind that the fidelity phase and the leader's problem know."""
+    for found, what in (
+        (program.curvature.nnz, "a follower whose cost is quadratic"),
+        (program.cost_coupling.nnz, "a leader who raises the follower's costs"),
+        (program.products.count, "products in the leader's objective"),
+        (program.handed_on.nnz, "followers that act in turn"),
+    ):
+        if found:
+            raise ModelError(
+                f"the game has {what}, which the mechanisms do not know; expected linear followers of which "
+                "the leader moves right-hand sides, and a linear objective: simplify the game."
+            )
+    return program
 
 
 @dataclass(frozen=True, eq=False)
