@@ -16,10 +16,10 @@ PLANTS = pd.Index(["own", "cheap", "dear"], name="plant")
 Sense = Literal["min", "max"]
 
 
-def power_market(sense: Sense) -> Follower:
+def power_market(sense: Sense, own: float = 80.0) -> Follower:
     """100 MWh are needed: 80 of the bidder's own, 60 at 20, 100 at 50."""
     model = linopy.Model()
-    most = xr.DataArray([80.0, 60.0, 100.0], coords=[PLANTS])
+    most = xr.DataArray([own, 60.0, 100.0], coords=[PLANTS])
     output = model.add_variables(lower=0, upper=most, coords=[PLANTS], name="output")
     model.add_constraints(output.sum() == 100, name="balance")
     cost = (xr.DataArray([0.0, 20.0, 50.0], coords=[PLANTS]) * output).sum()
@@ -48,12 +48,9 @@ def test_a_bidder_earns_price_times_quantity(sense: Sense, leader_sense: Sense) 
 def test_a_producer_earns_price_times_what_it_offers(sense: Sense) -> None:
     """Beyond what the cheap rival leaves, 40 MWh, the price falls from 50 to 20."""
     felt = 1.0 if sense == "min" else -1.0
-    game = StackelbergGame(power_market(sense))
+    game = StackelbergGame(power_market(sense, own=0.0))
     offered = game.leader.add_variables(lower=0, upper=70, name="offered")
     game.raise_right_hand_side("balance", -1 * offered)
-    own = game.response("output").sel(plant="own", drop=True)
-    game.leader.add_constraints(own <= 0, name="no output besides")
-    game.raise_cost("output", felt * 100 * xr.DataArray([1.0, 0, 0], coords=[PLANTS]) + 0 * offered)
     game.leader.add_objective(felt * game.price("balance") * offered, sense="max")
     solution = game.solve()
     assert solution.objective == pytest.approx(40 * 50)
