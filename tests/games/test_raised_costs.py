@@ -77,7 +77,7 @@ def test_what_raises_a_cost_must_fit_the_variable() -> None:
 def test_a_cost_is_not_raised_by_the_followers_answer() -> None:
     game = toll_game("min")
     game.raise_cost("trips", 1 * game.response("trips"))
-    with pytest.raises(ModelError, match=r"own answer or prices \('response trips\[bridge\]'\)"):
+    with pytest.raises(ModelError, match=r"contains 'response trips\[bridge\]', which a follower decides"):
         game.solve()
 
 

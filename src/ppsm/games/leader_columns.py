@@ -75,8 +75,8 @@ class LeaderColumns:
             name = self.read.program.column_names[column]
             if earlier is None or not earlier.any():
                 raise ModelError(
-                    f"{amount.subject} contains the follower's own answer or prices ('{name}'); expected the "
-                    "leader's own variables only."
+                    f"{amount.subject} contains '{name}', which a follower decides; expected the leader's "
+                    "own variables only."
                 )
             raise ModelError(
                 f"{amount.subject} contains '{name}'; expected the leader's own variables, and answers of "
