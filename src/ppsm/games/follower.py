@@ -185,11 +185,11 @@ class Follower:
 
     def at(self, parameter: ArrayLike | None = None) -> LinearProgram:
         """The linear program at a parameter vector (nominal if none is given), without any curvature."""
-        return self.program.shifted(self.parameter_map @ self._checked(parameter))
+        return self.program.shifted(self.parameter_map @ self.checked(parameter))
 
     def solve(self, parameter: ArrayLike | None = None) -> FollowerOutcome:
         """Solve at a parameter vector, warm from the last solve; infeasible is an answer, not an error."""
-        vector = self._checked(parameter)
+        vector = self.checked(parameter)
         return self._solve_curved(vector) if self.curvature.nnz else self._solve_linear(vector)
 
     def _solve_linear(self, vector: FloatArray) -> FollowerOutcome:
@@ -231,7 +231,8 @@ class Follower:
             solver=solution.solver,
         )
 
-    def _checked(self, parameter: ArrayLike | None) -> FloatArray:
+    def checked(self, parameter: ArrayLike | None) -> FloatArray:
+        """A parameter vector of the right length and finite; the nominal one if none is given."""
         if parameter is None:
             return self.nominal
         return frozen_vector(

@@ -14,7 +14,7 @@ from ppsm.arrays import FloatArray, IntArray, SparseMatrix
 from ppsm.errors import InputError, ModelError
 from ppsm.games.follower import Follower
 from ppsm.games.layout import Layout
-from ppsm.program import LinearProgram
+from ppsm.program import BilevelProgram, LinearProgram
 
 # What a follower is called where there is only one.
 ONLY = "follower"
@@ -138,21 +138,29 @@ class Followers:
         known = [f"'{block}' of '{seat.name}'" for seat in self.seats for block in seat.layout(kind)]
         return f"no follower has a {kind} named '{name}'; expected one of: {', '.join(known[:12])}."
 
-    def at(self, parameter: ArrayLike | Mapping[str, ArrayLike] | None) -> LinearProgram:
+    def at(self, given: Mapping[str, ArrayLike]) -> LinearProgram:
         """All of them as one program; parameters by name, nominal where none is given."""
-        given = self._by_name(parameter)
         first, *others = (seat.follower.at(given.get(seat.name)) for seat in self.seats)
         if not others:
             return first
         names = {kind: self._entry_names(kind) for kind in ("constraint", "variable")}
         return replace(first.stacked(*others), row_names=names["constraint"], column_names=names["variable"])
 
-    def _by_name(self, parameter: ArrayLike | Mapping[str, ArrayLike] | None) -> Mapping[str, ArrayLike]:
+    def by_name(self, parameter: ArrayLike | Mapping[str, ArrayLike] | None) -> dict[str, FloatArray]:
+        """Parameter vectors by follower, checked; one without a name is that of the only follower."""
         if parameter is None:
             return {}
         if not isinstance(parameter, Mapping):
-            return {self.seat(None).name: parameter}
-        return {self.seat(name).name: vector for name, vector in parameter.items()}
+            parameter = {self.seat(None).name: parameter}
+        return {name: self.seat(name).follower.checked(vector) for name, vector in parameter.items()}
+
+    def objectives(self, program: BilevelProgram, x: FloatArray, y: FloatArray) -> dict[str, float]:
+        """What its answer is worth to each follower, in the sense of its own model."""
+        each = (program.follower.cost + program.cost_coupling @ x + 0.5 * (program.curvature @ y)) * y
+        return {
+            seat.name: seat.follower.sign * float(each[seat.columns].sum() + seat.follower.program.offset)
+            for seat in self.seats
+        }
 
     def _entry_names(self, kind: Kind) -> tuple[str, ...]:
         """Names of all rows or columns, those of blocks that several have with their follower's."""

@@ -64,7 +64,7 @@ class StackelbergGame:
     ) -> None:
         self.followers = Followers(follower)
         self.leader = linopy.Model()
-        self._program = self.followers.at(parameter)
+        self._parameters = self.followers.by_name(parameter)
         self._units = dict(units or {})
         self._stand_ins: dict[str, StandIn] = {}
         self._raised: dict[Kind, list[Amount]] = {"constraint": [], "variable": []}
@@ -109,7 +109,7 @@ class StackelbergGame:
         self._raised[kind].append(Amount.of(kind, block, amount, self.leader))
 
     def program(self, parameter: ArrayLike | Mapping[str, ArrayLike] | None = None) -> BilevelProgram:
-        """The game in arrays, as it stands now; at other parameter vectors if any are given."""
+        """The game in arrays, as it stands now; at other parameter vectors where they are given."""
         return self._arrays(parameter)[0]
 
     def _arrays(
@@ -119,7 +119,8 @@ class StackelbergGame:
         columns = LeaderColumns.of(read, self.followers, self._stand_ins)
         rows_raised, shift = self._raised_rows(columns)
         costs_raised, more = self._raised_costs(columns)
-        market = (self._program if parameter is None else self.followers.at(parameter)).shifted(shift)
+        given = {**self._parameters, **self.followers.by_name(parameter)}
+        market = self.followers.at(given).shifted(shift)
         linear, own, signs = read.program, columns.own, self.followers.row_signs
         program = BilevelProgram.from_arrays(
             follower=replace(market, cost=market.cost + more),
@@ -231,13 +232,8 @@ class GameSolution:
     @property
     def follower_objectives(self) -> Mapping[str, float]:
         """What its answer is worth to each follower, by name, in the sense of its own model."""
-        x, y = self._there(self.bilevel.variables), self.bilevel.responses
-        program = self.bilevel.program
-        each = (program.follower.cost + program.cost_coupling @ x + 0.5 * (program.curvature @ y)) * y
-        return {
-            seat.name: seat.follower.sign * float(each[seat.columns].sum() + seat.follower.program.offset)
-            for seat in self._followers.seats
-        }
+        decision, answer = self._there(self.bilevel.variables), self.bilevel.responses
+        return self._followers.objectives(self.bilevel.program, decision, answer)
 
     @property
     def verified(self) -> bool:
