@@ -425,7 +425,9 @@ class BilevelProgram:
             follower=follower,
             coupling=part(coupling, rows, variables, "the coupling matrix"),
             cost_coupling=part(cost_coupling, columns, variables, "the coupling of costs"),
-            curvature=_convex(part(curvature, columns, columns, "the follower's curvature"), follower),
+            curvature=convex(
+                part(curvature, columns, columns, "the follower's curvature"), follower.column_names
+            ),
             handed_on=part(handed_on, rows, columns, "what followers hand on"),
             products=(products or Products()).checked(rows, columns, variables),
             leader_sign=float(leader_sign),
@@ -468,8 +470,11 @@ class BilevelProgram:
         return replace(moved, cost=moved.cost + self.cost_coupling @ x)
 
 
-def _convex(curvature: SparseMatrix, follower: LinearProgram) -> SparseMatrix:
-    """The curvature, which must be symmetric and convex: a follower with several valleys has no prices."""
+def convex(curvature: SparseMatrix, names: tuple[str, ...], sign: float = 1.0) -> SparseMatrix:
+    """The curvature, which must be symmetric and convex: a follower with several valleys has no prices.
+
+    ``sign`` is -1 where the user's model maximises the negative of the cost; errors then speak of that.
+    """
     if not curvature.nnz:
         return curvature
     largest = float(np.abs(curvature.data).max())
@@ -480,10 +485,10 @@ def _convex(curvature: SparseMatrix, follower: LinearProgram) -> SparseMatrix:
     is_diagonal = dense.nnz == curved.size and dense.diagonal().all()
     least = float(dense.diagonal().min() if is_diagonal else np.linalg.eigvalsh(dense.toarray())[0])
     if least < -1e-9 * largest:
-        name = follower.column_names[int(curved[0])]
+        what, none = ("cost is not convex", "below") if sign > 0 else ("objective is not concave", "above")
         raise ModelError(
-            f"the follower's cost is not convex (its Hessian, from '{name}' on, has the eigenvalue "
-            f"{least:.4g}); expected none below zero: such a follower has no prices."
+            f"the follower's {what} (its Hessian, from '{names[int(curved[0])]}' on, has the eigenvalue "
+            f"{sign * least:.4g}); expected none {none} zero: such a follower has no prices."
         )
     return curvature
 

@@ -129,7 +129,7 @@ INTEGER = MPS.replace(" y cost", " M1 'MARKER' 'INTORG'\n y cost").replace(
         (
             INTEGER,
             AUX,
-            ["lower-level columns 'y' are integer", "expected a follower that is a linear program"],
+            ["lower-level columns 'y' are integer", "games with an integer follower"],
         ),
         (MPS.replace("ENDATA", "QUADOBJ\n y y 2\nENDATA"), AUX, ["a quadratic objective", "linear program"]),
         (MPS.replace("need 2\n", "need nan\n"), AUX, ["line 11", "'nan'", "expected a finite number"]),

@@ -186,7 +186,7 @@ def quadratic() -> linopy.Model:
     model = linopy.Model()
     x = model.add_variables(lower=0, name="x")
     model.add_constraints(x >= 1, name="floor")
-    model.add_objective(x * x)
+    model.add_objective(x * x, sense="max")
     return model
 
 
@@ -194,7 +194,7 @@ def quadratic() -> linopy.Model:
     ("model", "parameter", "words"),
     [
         (integers(), "demand", "the follower's variable 'on' is integer; expected a linear program"),
-        (quadratic(), "floor", "multiplies variables with each other; expected a linear one"),
+        (quadratic(), "floor", "the follower's objective is not concave (its Hessian, from 'x' on,"),
         (
             dispatch(),
             "output",

@@ -103,7 +103,7 @@ def test_what_raises_a_row_must_fit_it() -> None:
     with pytest.raises(ModelError, match="belongs to another model"):
         game.raise_right_hand_side("demand", 1 * linopy.Model().add_variables(name="x"))
     game.raise_right_hand_side("demand", 1 * game.response("dear"))
-    with pytest.raises(ModelError, match="contains the follower's own answer or prices"):
+    with pytest.raises(ModelError, match=r"contains 'response dear\[A\]', which a follower decides"):
         game.solve()
 
 

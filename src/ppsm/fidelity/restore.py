@@ -87,6 +87,11 @@ class Restorer:
     _known: ClassVar["weakref.WeakKeyDictionary[Follower, Restorer]"] = weakref.WeakKeyDictionary()
 
     def __init__(self, follower: Follower) -> None:
+        if follower.curvature.nnz:
+            raise ModelError(
+                "the follower's cost is quadratic; expected a linear one, which the fidelity phase needs: "
+                "replace its curve by steps."
+            )
         self.program, self.parameter_map = follower.program, follower.parameter_map
         self.names, self.sign = follower.parameter_names, follower.sign
         self.scaled = ScaledFollower.of(self.program, self.parameter_map)

@@ -1,4 +1,7 @@
-"""The follower: a linear program whose right-hand side moves with a declared parameter vector."""
+"""The follower: a linear program whose right-hand side moves with a declared parameter vector.
+
+Its cost may have a convex quadratic part, as the cost curves of power markets do; it has prices all the same.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,9 +26,10 @@ from ppsm.arrays import (
 from ppsm.errors import InputError, ModelError
 from ppsm.games.layout import Layout
 from ppsm.games.linopy_reader import read_linopy
-from ppsm.program import LinearProgram
+from ppsm.program import LinearProgram, convex
 from ppsm.solvers.conflict import Conflict, find_conflict
 from ppsm.solvers.highs import HIGHS, PersistentLp
+from ppsm.solvers.qp import QuadraticProgram, solve_qp
 from ppsm.status import Status
 
 
@@ -68,10 +72,11 @@ class FollowerOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Follower:
-    """``V(d) = min c'x  s.t.  row_lower + F d <= A x <= row_upper + F d,  column bounds``.
+    """``V(d) = min c'x + 1/2 x'Hx  s.t.  row_lower + F d <= A x <= row_upper + F d,  column bounds``.
 
-    ``program`` holds the rows at ``d = 0`` and ``nominal`` the parameter that the model was written with. The
-    matrices live in HiGHS after the first :meth:`solve`; later ones change right-hand sides and start warm.
+    ``program`` holds the rows at ``d = 0`` and ``nominal`` the parameter that the model was written with.
+    ``curvature`` is H, mostly zero. The matrices of a linear follower live in HiGHS after the first
+    :meth:`solve`; later ones change right-hand sides and start warm.
     """
 
     program: LinearProgram
@@ -80,12 +85,16 @@ class Follower:
     nominal: FloatArray
     variables: Layout
     constraints: Layout
+    curvature: SparseMatrix
     sign: float = 1.0
 
     @classmethod
     def from_linopy(cls, model: linopy.Model, parameter: str | Sequence[str]) -> Self:
-        """Take a follower from a linopy model; the right-hand side of ``parameter`` moves."""
-        read = read_linopy(model, "follower")
+        """Take a follower from a linopy model; the right-hand side of ``parameter`` moves.
+
+        A quadratic objective must be convex where the model minimises, concave where it maximises.
+        """
+        read = read_linopy(model, "follower", quadratic=True)
         if read.is_integer.any():
             name = read.program.column_names[int(np.flatnonzero(read.is_integer)[0])]
             raise ModelError(
@@ -97,7 +106,10 @@ class Follower:
         nominal = np.where(
             np.isfinite(read.program.row_lower), read.program.row_lower, read.program.row_upper
         )[rows]
-        return cls._with_rows(read.program, rows, nominal, read.variables, read.constraints, read.sign)
+        curvature = convex(read.hessian, read.program.column_names, read.sign)
+        return cls._with_rows(
+            read.program, rows, nominal, read.variables, read.constraints, curvature, read.sign
+        )
 
     @classmethod
     def from_program(
@@ -108,12 +120,17 @@ class Follower:
         parameter_map: Any = None,
         nominal: ArrayLike | None = None,
         parameter_names: Iterable[str] | None = None,
+        curvature: Any = None,
     ) -> Self:
         """Take a follower from arrays.
 
         Either name the rows whose right-hand side is the parameter (its nominal value is what stands there),
         or pass ``parameter_map`` (F, rows x entries) with ``nominal``; then ``program`` holds the rows at 0.
+        ``curvature`` is the Hessian of the cost, which is linear without it.
         """
+        width = program.shape[1]
+        given = sp.csr_array((width, width)) if curvature is None else curvature
+        curved = convex(frozen_matrix(given, (width, width), "the curvature"), program.column_names)
         variables = Layout.of_names("variable", program.column_names)
         constraints = Layout.of_names("constraint", program.row_names)
         if parameter_map is None:
@@ -122,18 +139,19 @@ class Follower:
             nominal_vector = np.where(np.isfinite(program.row_lower), program.row_lower, program.row_upper)[
                 rows
             ]
-            return cls._with_rows(program, rows, nominal_vector, variables, constraints, 1.0)
+            return cls._with_rows(program, rows, nominal_vector, variables, constraints, curved, 1.0)
         if parameter is not None or nominal is None:
             raise InputError("a parameter_map needs nominal values and no row names; pass one or the other.")
-        width = as_numbers(nominal, "the parameter").size
-        labels = unique_names(parameter_names, width, "d", "parameter")
+        entries = as_numbers(nominal, "the parameter").size
+        labels = unique_names(parameter_names, entries, "d", "parameter")
         return cls(
             program=program,
-            parameter_map=frozen_matrix(parameter_map, (program.shape[0], width), "the parameter map"),
+            parameter_map=frozen_matrix(parameter_map, (program.shape[0], entries), "the parameter map"),
             parameter_names=labels,
-            nominal=frozen_vector(nominal, width, "the parameter", names=labels),
+            nominal=frozen_vector(nominal, entries, "the parameter", names=labels),
             variables=variables,
             constraints=constraints,
+            curvature=curved,
         )
 
     @classmethod
@@ -144,6 +162,7 @@ class Follower:
         nominal: FloatArray,
         variables: Layout,
         constraints: Layout,
+        curvature: SparseMatrix,
         sign: float,
     ) -> Self:
         """A follower whose parameter is the right-hand side of the given rows."""
@@ -160,16 +179,20 @@ class Follower:
             nominal=checked,
             variables=variables,
             constraints=constraints,
+            curvature=curvature,
             sign=sign,
         )
 
     def at(self, parameter: ArrayLike | None = None) -> LinearProgram:
-        """The linear program at a parameter vector (nominal if none is given)."""
-        return self.program.shifted(self.parameter_map @ self._checked(parameter))
+        """The linear program at a parameter vector (nominal if none is given), without any curvature."""
+        return self.program.shifted(self.parameter_map @ self.checked(parameter))
 
     def solve(self, parameter: ArrayLike | None = None) -> FollowerOutcome:
         """Solve at a parameter vector, warm from the last solve; infeasible is an answer, not an error."""
-        vector = self._checked(parameter)
+        vector = self.checked(parameter)
+        return self._solve_curved(vector) if self.curvature.nnz else self._solve_linear(vector)
+
+    def _solve_linear(self, vector: FloatArray) -> FollowerOutcome:
         rows = self._moving_rows
         shift = (self.parameter_map @ vector)[rows]
         self._live.set_row_bounds(
@@ -186,7 +209,30 @@ class Follower:
             reduced_costs=self.sign * solution.reduced_costs,
         )
 
-    def _checked(self, parameter: ArrayLike | None) -> FloatArray:
+    def _solve_curved(self, vector: FloatArray) -> FollowerOutcome:
+        program = self.at(vector)
+        solution = solve_qp(QuadraticProgram.of(program, self.curvature))
+        prices, reduced = np.empty(0), np.empty(0)
+        if solution.status.has_answer:
+            is_equal = program.row_lower == program.row_upper
+            prices = np.zeros(is_equal.size)
+            prices[is_equal] = solution.equality_multipliers
+            prices[~is_equal] = solution.row_multipliers
+            slopes = program.cost + self.curvature @ solution.columns
+            reduced = slopes - program.matrix.T @ prices
+        return FollowerOutcome(
+            follower=self,
+            parameter=vector,
+            status=solution.status,
+            value=self.sign * (solution.objective + program.offset),
+            responses=solution.columns,
+            prices=self.sign * prices,
+            reduced_costs=self.sign * reduced,
+            solver=solution.solver,
+        )
+
+    def checked(self, parameter: ArrayLike | None) -> FloatArray:
+        """A parameter vector of the right length and finite; the nominal one if none is given."""
         if parameter is None:
             return self.nominal
         return frozen_vector(

@@ -38,10 +38,7 @@ class Layout:
 
     def shaped(self, name: str, vector: FloatArray) -> xr.DataArray:
         """A block's entries of a flat vector in the block's shape; NaN where the block has no entry."""
-        positions = self[name]
-        # One more entry than the vector has, so that position -1 finds the NaN.
-        values = np.append(vector, np.nan)[positions.values]
-        return positions.copy(data=values).rename(name)
+        return shaped_like(self[name], vector).rename(name)
 
     def entry_names(self, count: int) -> tuple[str, ...]:
         """A readable name for each entry of the flat vector, such as ``balance[A, 3]``."""
@@ -51,6 +48,12 @@ class Layout:
                 if position >= 0:
                     names[position] = block + _bracket(positions, index)
         return tuple(names)
+
+
+def shaped_like(positions: xr.DataArray, vector: FloatArray) -> xr.DataArray:
+    """The entries of a flat vector at these positions, in their shape; NaN where a position is -1."""
+    # One more entry than the vector has, so that position -1 finds the NaN.
+    return positions.copy(data=np.append(vector, np.nan)[positions.values])
 
 
 def _bracket(positions: xr.DataArray, index: tuple[int, ...]) -> str:

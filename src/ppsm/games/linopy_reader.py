@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 import xarray as xr
 
-from ppsm.arrays import INFINITY, BoolArray, IntArray
+from ppsm.arrays import INFINITY, BoolArray, IntArray, SparseMatrix
 from ppsm.errors import ModelError
 from ppsm.games.layout import Layout
 from ppsm.program import LinearProgram
@@ -15,9 +15,13 @@ from ppsm.program import LinearProgram
 
 @dataclass(frozen=True, eq=False)
 class ReadModel:
-    """A linopy model in arrays. The cost is minimised; ``sign`` is -1 where the model maximised."""
+    """A linopy model in arrays. The cost is minimised; ``sign`` is -1 where the model maximised.
+
+    ``hessian`` is that of the minimised cost: a product of two variables stands at both of its places.
+    """
 
     program: LinearProgram
+    hessian: SparseMatrix
     is_integer: BoolArray
     sign: float
     variables: Layout
@@ -29,13 +33,13 @@ class ReadModel:
         return np.searchsorted(self.column_labels, labels)
 
 
-def read_linopy(model: linopy.Model, who: str) -> ReadModel:
-    """Read a linear or mixed-integer linopy model; ``who`` names it in errors."""
+def read_linopy(model: linopy.Model, who: str, *, quadratic: bool = False) -> ReadModel:
+    """Read a linopy model; ``who`` names it in errors, ``quadratic`` allows products in its objective."""
     if not isinstance(model, linopy.Model):
         raise ModelError(f"the {who} is a {type(model).__name__}; expected a linopy.Model.")
     if not len(model.variables):
         raise ModelError(f"the {who} has no variables; add at least one.")
-    if model.is_quadratic:
+    if model.is_quadratic and not quadratic:
         raise ModelError(
             f"the {who}'s objective multiplies variables with each other; expected a linear one."
         )
@@ -64,8 +68,17 @@ def read_linopy(model: linopy.Model, who: str) -> ReadModel:
         column_names=variables.entry_names(columns),
         offset=sign * float(model.objective.expression.const),
     )
+    # linopy's Q is the Hessian: 3 x^2 stands there as 6.
+    products = sp.csr_array((columns, columns)) if matrices.Q is None else sign * sp.csr_array(matrices.Q)
+    products.eliminate_zeros()
     return ReadModel(
-        program, np.isin(matrices.vtypes, ["B", "I"]), sign, variables, constraints, matrices.vlabels
+        program=program,
+        hessian=products,
+        is_integer=np.isin(matrices.vtypes, ["B", "I"]),
+        sign=sign,
+        variables=variables,
+        constraints=constraints,
+        column_labels=matrices.vlabels,
     )
 
 

@@ -122,8 +122,23 @@ def test_lower_level_is_a_plain_value(tmp_path: Path) -> None:
 
 
 def test_integer_follower_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="the lower-level columns 'y1' are integer"):
+    words = r"columns 'y1' are integer, and games with an integer follower.* are not solved by ppsm: relax"
+    with pytest.raises(ModelError, match=words):
         read(tmp_path, INDEXED, MODEL.replace(" UP b y1 6", " BV b y1"))
+
+
+def test_an_interdiction_file_is_called_one_whatever_else_is_in_it(tmp_path: Path) -> None:
+    """Its indices count the follower's columns alone, and its columns are mostly integer."""
+    aux = "N 9\nM 1\nLC 7\nLR 0\nLO 1\nOS 1\nIC 1\nIB 3\n"
+    with pytest.raises(FileFormatError, match="line 7: found the key IC of an interdiction game") as refusal:
+        read(tmp_path, aux, MODEL.replace(" UP b y1 6", " BV b y1"))
+    assert "are not solved by ppsm: write the leader's columns" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_row_may_be_called_like_a_key(tmp_path: Path) -> None:
+    program = read(tmp_path, NAMED.replace("low1", "IC"), MODEL.replace("low1", "IC"))
+    assert program.follower.row_names == ("low2", "IC")
 
 
 def test_integer_leader_is_read(tmp_path: Path) -> None:
@@ -150,8 +165,8 @@ def test_samples(mps: str, aux: str, objective: float | None) -> None:
 
 REFUSED_INDEXED = {
     "unknown key": (INDEXED + "XY 1\n", "line 10: found the key 'XY'"),
-    "interdiction costs": (INDEXED + "IC 1\n", "found the interdiction key IC"),
-    "interdiction budget": ("IB 3\n" + INDEXED, "line 1: found the interdiction key IB"),
+    "interdiction costs": (INDEXED + "IC 1\n", "line 10: found the key IC of an interdiction game"),
+    "interdiction budget": ("IB 3\n" + INDEXED, "line 1: found the key IB of an interdiction game"),
     "cut short": (INDEXED + "LC", "the file ends after LC"),
     "count": (INDEXED.replace("N 2", "N two"), "line 1: found 'two' after N"),
     "negative count": (INDEXED.replace("M 2", "M -2"), "found '-2' after M"),

@@ -11,8 +11,8 @@ LC    a lower-level column, counted from 0 in the order of the MPS file; N times
 LR    a lower-level row, counted from 0 without the objective; M times
 LO    a cost of the lower-level objective, the k-th for the column of the k-th LC; N times
 OS    sense of the lower-level objective, 1 to minimise, -1 to maximise; usually the last line
-IC    interdiction costs, refused here
-IB    interdiction budget, refused here
+IC    interdiction costs: another kind of game, refused here
+IB    interdiction budget, likewise
 ====  =====================================================================================
 
 The **named** form has a keyword with ``@`` on a line of its own. ``@NUMVARS`` and ``@NUMCONSTRS`` are
@@ -61,8 +61,9 @@ def read_bilevel(mps_path: str | Path, aux_path: str | Path) -> BilevelProgram:
     if integers:
         listed = ", ".join(f"'{name}'" for name in integers[:5]) + (", ..." if len(integers) > 5 else "")
         raise ModelError(
-            f"{mps_path}: the lower-level columns {listed} are integer; "
-            "expected a follower that is a linear program: this method needs its dual."
+            f"{mps_path}: the lower-level columns {listed} are integer, and games with an integer follower, "
+            "which has no prices, are not solved by ppsm: relax them, or use a solver for mixed-integer "
+            "bilevel programs such as MibS."
         )
     return bilevel_program(model, lower)
 
@@ -113,6 +114,7 @@ def read_aux(path: str | Path, model: MpsModel) -> LowerLevel:
     if first.startswith("@"):
         _read_named(source, collected)
     else:
+        _refuse_interdiction(source)
         _read_indexed(source, collected)
     return collected.result()
 
@@ -196,15 +198,21 @@ class _Collected:
         return LowerLevel(tuple(self.columns), tuple(self.costs), tuple(self.rows), self.sense == -1.0)
 
 
+def _refuse_interdiction(source: TextFile) -> None:
+    """Before anything else is read: in this form counts and indices have another meaning."""
+    for line, text in enumerate(source.lines, start=1):
+        for key in {"IC", "IB"}.intersection(text.split()):
+            raise source.problem(
+                line,
+                f"found the key {key} of an interdiction game, whose MPS file holds the follower alone, and "
+                "games in this form are not solved by ppsm: write the leader's columns, the rows in which "
+                "they switch off the follower's, and the budget into the MPS file.",
+            )
+
+
 def _read_indexed(source: TextFile, collected: _Collected) -> None:
     words = ((line, word) for line, text in enumerate(source.lines, start=1) for word in text.split())
     for line, key in words:
-        if key in ("IC", "IB"):
-            raise source.problem(
-                line,
-                f"found the interdiction key {key}, with which the MPS file holds the follower alone; "
-                "expected N M LC LR LO OS: write interdiction variables and budget row into the MPS file.",
-            )
         if key not in ("N", "M", "LC", "LR", "LO", "OS"):
             raise source.problem(line, f"found the key '{key[:40]}'; expected one of N M LC LR LO OS.")
         value = next(words, None)

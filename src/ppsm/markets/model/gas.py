@@ -82,6 +82,7 @@ class GasMarket:
             nominal=frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand"),
             variables=self.variables,
             constraints=self.constraints,
+            curvature=sp.csr_array((self.program.shape[1],) * 2),
         )
 
 

@@ -1,0 +1,176 @@
+"""The followers of a game side by side: one set of rows and columns, in the order in which they act."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from ppsm.arrays import FloatArray, IntArray, SparseMatrix
+from ppsm.errors import InputError, ModelError
+from ppsm.games.follower import Follower
+from ppsm.games.layout import Layout
+from ppsm.program import BilevelProgram, LinearProgram
+
+# What a follower is called where there is only one.
+ONLY = "follower"
+
+Kind = Literal["variable", "constraint"]
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """One follower: its turn, and where its rows and columns are among those of all."""
+
+    name: str
+    turn: int
+    follower: Follower
+    rows: slice
+    columns: slice
+
+    def layout(self, kind: Kind) -> Layout:
+        """Its variables or its constraints."""
+        return self.follower.variables if kind == "variable" else self.follower.constraints
+
+    def first(self, kind: Kind) -> int:
+        """Where they begin."""
+        return int(self.columns.start if kind == "variable" else self.rows.start)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A named block of one follower; ``label`` has the follower's name where others use the block's too."""
+
+    label: str
+    seat: Seat
+    positions: xr.DataArray
+
+
+class Followers:
+    """Followers that act in turn, or one; ``game.price("balance", of="gas")`` finds its block here."""
+
+    def __init__(self, given: Follower | Mapping[str, Follower]) -> None:
+        named = dict(given) if isinstance(given, Mapping) else {ONLY: given}
+        if not named:
+            raise ModelError("the game has no follower; expected at least one.")
+        for name, follower in named.items():
+            who = f"the follower '{name}'" if isinstance(given, Mapping) else "the follower"
+            if not isinstance(follower, Follower):
+                raise ModelError(f"{who} is a {type(follower).__name__}; expected a ppsm.Follower.")
+        rows, columns = np.cumsum([(0, 0), *(one.program.shape for one in named.values())], axis=0).T
+        self.seats = tuple(
+            Seat(
+                str(name),
+                turn,
+                follower,
+                slice(int(rows[turn]), int(rows[turn + 1])),
+                slice(int(columns[turn]), int(columns[turn + 1])),
+            )
+            for turn, (name, follower) in enumerate(named.items())
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of all."""
+        return int(self.seats[-1].rows.stop), int(self.seats[-1].columns.stop)
+
+    @property
+    def only(self) -> Follower:
+        """The follower of a game that has one."""
+        return self.seat(None).follower
+
+    @property
+    def sign(self) -> float:
+        """The sense that all share: -1 where every one of them maximises."""
+        return -1.0 if all(seat.follower.sign < 0 for seat in self.seats) else 1.0
+
+    @cached_property
+    def row_signs(self) -> FloatArray:
+        """The sense of each row's follower."""
+        return np.concatenate([np.full(s.follower.program.shape[0], s.follower.sign) for s in self.seats])
+
+    @cached_property
+    def column_signs(self) -> FloatArray:
+        """The sense of each column's follower."""
+        return np.concatenate([np.full(s.follower.program.shape[1], s.follower.sign) for s in self.seats])
+
+    @cached_property
+    def column_turns(self) -> IntArray:
+        """The turn of each column's follower."""
+        return np.concatenate([np.full(s.follower.program.shape[1], s.turn) for s in self.seats])
+
+    @cached_property
+    def curvature(self) -> SparseMatrix:
+        """The curvature of all; no product joins two followers."""
+        return sp.csr_array(sp.block_diag([seat.follower.curvature for seat in self.seats]))
+
+    def seat(self, of: str | None) -> Seat:
+        """A follower by its name, which may be left out where there is only one."""
+        listed = ", ".join(f"'{seat.name}'" for seat in self.seats)
+        if of is None:
+            if len(self.seats) == 1:
+                return self.seats[0]
+            raise InputError(f"the game has the followers {listed}; expected one of them: say which by of=.")
+        for seat in self.seats:
+            if seat.name == of:
+                return seat
+        raise InputError(f"there is no follower named '{of}'; expected one of: {listed}.")
+
+    def block(self, kind: Kind, name: str, of: str | None) -> Block:
+        """A block of variables or constraints, by its name and, where several have it, its follower's."""
+        owners = [seat for seat in self.seats if name in seat.layout(kind).blocks]
+        if of is None and len(self.seats) > 1 and len(owners) != 1:
+            raise InputError(self._whose(kind, name, owners))
+        seat = owners[0] if of is None and len(owners) == 1 else self.seat(of)
+        positions = seat.layout(kind)[name]
+        moved = np.where(positions.values >= 0, positions.values + seat.first(kind), -1)
+        label = f"{seat.name} {name}" if len(owners) > 1 else name
+        return Block(label, seat, positions.copy(data=moved))
+
+    def _whose(self, kind: Kind, name: str, owners: list[Seat]) -> str:
+        if owners:
+            listed = " and ".join(f"'{seat.name}'" for seat in owners)
+            return f"'{name}' is a {kind} of {listed}; expected one of them: say whose by of=."
+        known = [f"'{block}' of '{seat.name}'" for seat in self.seats for block in seat.layout(kind)]
+        return f"no follower has a {kind} named '{name}'; expected one of: {', '.join(known[:12])}."
+
+    def at(self, given: Mapping[str, ArrayLike]) -> LinearProgram:
+        """All of them as one program; parameters by name, nominal where none is given."""
+        first, *others = (seat.follower.at(given.get(seat.name)) for seat in self.seats)
+        if not others:
+            return first
+        names = {kind: self._entry_names(kind) for kind in ("constraint", "variable")}
+        return replace(first.stacked(*others), row_names=names["constraint"], column_names=names["variable"])
+
+    def by_name(self, parameter: ArrayLike | Mapping[str, ArrayLike] | None) -> dict[str, FloatArray]:
+        """Parameter vectors by follower, checked; one without a name is that of the only follower."""
+        if parameter is None:
+            return {}
+        if not isinstance(parameter, Mapping):
+            parameter = {self.seat(None).name: parameter}
+        return {name: self.seat(name).follower.checked(vector) for name, vector in parameter.items()}
+
+    def objectives(self, program: BilevelProgram, x: FloatArray, y: FloatArray) -> dict[str, float]:
+        """What its answer is worth to each follower, in the sense of its own model."""
+        each = (program.follower.cost + program.cost_coupling @ x + 0.5 * (program.curvature @ y)) * y
+        return {
+            seat.name: seat.follower.sign * float(each[seat.columns].sum() + seat.follower.program.offset)
+            for seat in self.seats
+        }
+
+    def _entry_names(self, kind: Kind) -> tuple[str, ...]:
+        """Names of all rows or columns, those of blocks that several have with their follower's."""
+        names = []
+        for seat in self.seats:
+            program = seat.follower.program
+            own = list(program.column_names if kind == "variable" else program.row_names)
+            for name in seat.layout(kind):
+                label = self.block(kind, name, seat.name).label
+                for position in seat.layout(kind).positions(name):
+                    own[position] = label + own[position].removeprefix(name)
+            names.extend(own)
+        return tuple(names)
