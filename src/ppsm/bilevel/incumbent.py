@@ -193,8 +193,4 @@ def _solve_curved(follower: LinearProgram, curvature: SparseMatrix) -> LpSolutio
     from ppsm.solvers.qp import solve_convex  # here, for a quick start
 
     found = solve_convex(follower, curvature)
-    if found.status is not Status.PROVEN_OPTIMAL:
-        nothing = np.empty(0)
-        return LpSolution(found.status, float("nan"), nothing, nothing, nothing)
-    reduced = follower.cost + curvature @ found.columns - follower.matrix.T @ found.prices
-    return LpSolution(found.status, found.objective, found.columns, found.prices, np.asarray(reduced))
+    return LpSolution(found.status, found.objective, found.columns, found.prices, found.reduced_costs)

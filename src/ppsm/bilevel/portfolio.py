@@ -162,10 +162,10 @@ class HighsSearcher:
     kkt: KktSystem
     limits: SolveLimits
     from_turn: float
+    share: float = 1.0
     method: Method = Method.BIG_M
     reason: str = ""
     solver: str = HIGHS
-    share: float = 1.0
     bound: float | None = None
     _finder: BoundFinder | None = None
     _cutoff: float | None = None
@@ -241,5 +241,7 @@ def searchers(kkt: KktSystem, limits: SolveLimits) -> Iterator[Searcher]:
     if scip_is_installed():
         yield ScipSearcher(kkt, limits, late)
     # Bounds of a network are at hand; others take an LP for each.
-    soon = 0.0 if network_bound(kkt) is not None else TUNING.turn_of_bounds
-    yield HighsSearcher(kkt, limits, max(late, soon))
+    if network_bound(kkt) is not None:
+        yield HighsSearcher(kkt, limits, late)
+    else:
+        yield HighsSearcher(kkt, limits, max(late, TUNING.turn_of_bounds), TUNING.share_with_bounds)

@@ -36,8 +36,11 @@ class Tuning:
     """The share of our own tree where the leader has integers, on which it is rarely the fastest."""
     lagging: float = 0.5
     """Whose bound is not the best gets this share of a turn at most."""
-    turn_of_bounds: float = 0.8
-    """From turns of that length on bounds are proven and HiGHS is asked."""
+    turn_of_bounds: float = 3.2
+    """From turns of that length on bounds are proven and HiGHS is asked,"""
+    share_with_bounds: float = 0.25
+    """with this share of a turn: on the games it was tuned on it was the first that was through nowhere but
+    on networks, whose bounds are at hand."""
     many_pairs: int = 600
     """With more pairs than this a leader's few decisions are listed before anybody else has a turn,"""
     late_turn: float = 10.0

@@ -29,7 +29,7 @@ from ppsm.games.linopy_reader import read_linopy
 from ppsm.program import LinearProgram, convex
 from ppsm.solvers.conflict import Conflict, find_conflict
 from ppsm.solvers.highs import HIGHS, PersistentLp
-from ppsm.solvers.qp import QuadraticProgram, solve_qp
+from ppsm.solvers.qp import solve_convex
 from ppsm.status import Status
 
 
@@ -211,23 +211,15 @@ class Follower:
 
     def _solve_curved(self, vector: FloatArray) -> FollowerOutcome:
         program = self.at(vector)
-        solution = solve_qp(QuadraticProgram.of(program, self.curvature))
-        prices, reduced = np.empty(0), np.empty(0)
-        if solution.status.has_answer:
-            is_equal = program.row_lower == program.row_upper
-            prices = np.zeros(is_equal.size)
-            prices[is_equal] = solution.equality_multipliers
-            prices[~is_equal] = solution.row_multipliers
-            slopes = program.cost + self.curvature @ solution.columns
-            reduced = slopes - program.matrix.T @ prices
+        solution = solve_convex(program, self.curvature)
         return FollowerOutcome(
             follower=self,
             parameter=vector,
             status=solution.status,
             value=self.sign * (solution.objective + program.offset),
             responses=solution.columns,
-            prices=self.sign * prices,
-            reduced_costs=self.sign * reduced,
+            prices=self.sign * solution.prices,
+            reduced_costs=self.sign * solution.reduced_costs,
             solver=solution.solver,
         )
 

@@ -105,6 +105,8 @@ class ConvexSolution:
     objective: float
     columns: FloatArray
     prices: FloatArray
+    reduced_costs: FloatArray
+    solver: str
 
 
 def solve_convex(
@@ -139,12 +141,14 @@ def solve_convex(
         )
     )
     if found.status is not Status.PROVEN_OPTIMAL:
-        return ConvexSolution(found.status, math.nan, np.empty(0), np.empty(0))
+        nothing = np.empty(0)
+        return ConvexSolution(found.status, math.nan, nothing, nothing, nothing, found.solver)
     prices = np.zeros(equal.size)
     prices[equal], prices[~equal] = found.equality_multipliers, found.row_multipliers
-    return ConvexSolution(
-        found.status, unit * found.objective, column_unit * found.columns, unit * row_unit * prices
-    )
+    prices *= unit * row_unit
+    columns = column_unit * found.columns
+    reduced = np.asarray(linear.cost + hessian @ columns - linear.matrix.T @ prices)
+    return ConvexSolution(found.status, unit * found.objective, columns, prices, reduced, found.solver)
 
 
 def _power_of_two(values: FloatArray) -> FloatArray:
