@@ -4,7 +4,7 @@ Its cost may have a convex quadratic part, as the cost curves of power markets d
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -211,21 +211,30 @@ class Follower:
 
     def _solve_curved(self, vector: FloatArray) -> FollowerOutcome:
         program = self.at(vector)
-        solution = solve_qp(QuadraticProgram.of(program, self.curvature))
+        quantity = _unit(program.row_lower, program.row_upper, program.column_lower, program.column_upper)
+        price = _unit(program.cost, quantity * self.curvature.data)
+        scaled = replace(
+            program.with_cost(program.cost / price),
+            row_lower=program.row_lower / quantity,
+            row_upper=program.row_upper / quantity,
+            column_lower=program.column_lower / quantity,
+            column_upper=program.column_upper / quantity,
+        )
+        solution = solve_qp(QuadraticProgram.of(scaled, self.curvature * (quantity / price)))
         prices, reduced = np.empty(0), np.empty(0)
         if solution.status.has_answer:
             is_equal = program.row_lower == program.row_upper
             prices = np.zeros(is_equal.size)
-            prices[is_equal] = solution.equality_multipliers
-            prices[~is_equal] = solution.row_multipliers
-            slopes = program.cost + self.curvature @ solution.columns
+            prices[is_equal] = price * solution.equality_multipliers
+            prices[~is_equal] = price * solution.row_multipliers
+            slopes = program.cost + self.curvature @ (quantity * solution.columns)
             reduced = slopes - program.matrix.T @ prices
         return FollowerOutcome(
             follower=self,
             parameter=vector,
             status=solution.status,
-            value=self.sign * (solution.objective + program.offset),
-            responses=solution.columns,
+            value=self.sign * (quantity * price * solution.objective + program.offset),
+            responses=quantity * solution.columns,
             prices=self.sign * prices,
             reduced_costs=self.sign * reduced,
             solver=solution.solver,
@@ -250,6 +259,16 @@ class Follower:
     def __getstate__(self) -> dict[str, Any]:
         """A copy in another process builds its own live solver."""
         return {key: value for key, value in self.__dict__.items() if key != "_live"}
+
+
+def _unit(*numbers: FloatArray) -> float:
+    """A power of two in which the largest finite number is about 8; quadratic programs must come scaled.
+
+    In smaller units the solvers' absolute tolerances let go of complementarity earlier.
+    """
+    every = np.abs(np.concatenate(numbers))
+    largest = float(every[np.isfinite(every)].max(initial=0.0))
+    return float(2.0 ** (np.round(np.log2(largest)) - 3)) if largest > 0 else 1.0
 
 
 def _parameter_rows(names: list[str], constraints: Layout, variables: Layout) -> IntArray:
