@@ -97,6 +97,25 @@ def test_a_curved_follower_from_arrays() -> None:
         Follower.from_program(arrays().at(), ["demand"], curvature=-np.eye(1))
 
 
+@pytest.mark.parametrize("quantity", [1e-3, 1.0, 1e5])
+@pytest.mark.parametrize("price", [1e-3, 1.0, 1e5])
+def test_units_do_not_matter(quantity: float, price: float) -> None:
+    """Costs ``a^2 + 2 a`` and ``2 b^2``, 10 needed, a at most 6: b = 4 sets the price of 16."""
+    program = LinearProgram.from_arrays(
+        cost=[2 * price, 0.0],
+        matrix=[[1.0, 1.0]],
+        row_lower=[10 * quantity],
+        row_upper=[10 * quantity],
+        column_upper=[6 * quantity, np.inf],
+        row_names=["demand"],
+    )
+    curvature = price / quantity * np.diag([2.0, 4.0])
+    outcome = Follower.from_program(program, ["demand"], curvature=curvature).solve()
+    assert outcome.responses == pytest.approx([6 * quantity, 4 * quantity], rel=1e-6)
+    assert outcome.prices == pytest.approx([16 * price], rel=1e-6)
+    assert outcome.value == pytest.approx((36 + 12 + 32) * price * quantity, rel=1e-7)
+
+
 def test_the_fidelity_phase_refuses_it() -> None:
     with pytest.raises(ModelError, match="the follower's cost is quadratic; expected a linear one"):
         restore(arrays(), [3.0], target_value=15.0)

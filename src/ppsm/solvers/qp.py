@@ -114,30 +114,34 @@ def solve_convex(
 ) -> ConvexSolution:
     """Solve a quadratic program in whatever units it comes: here it is counted in units of its own size.
 
-    Columns are scaled to a curvature of about one, rows to a largest entry of about one, costs to a largest
-    of about one, all by powers of two.
+    Columns are scaled to a curvature of about one, rows to a largest entry of about one, then quantities and
+    costs to a usual size, all by powers of two.
     """
     bent = np.asarray(hessian.diagonal())
     column_unit = _power_of_two(1.0 / np.sqrt(np.where(bent > 0, bent, 1.0)))
     matrix = sp.csr_array(linear.matrix @ sp.diags_array(column_unit))
-    row_unit = _power_of_two(np.array([1.0 / size if size > 0 else 1.0 for size in _row_sizes(matrix)]))
+    sizes = _row_sizes(matrix)
+    row_unit = _power_of_two(1.0 / np.where(sizes > 0, sizes, 1.0))
     matrix = sp.csr_array(sp.diags_array(row_unit) @ matrix)
+    rows = row_unit * linear.row_lower, row_unit * linear.row_upper
+    bounds = linear.column_lower / column_unit, linear.column_upper / column_unit
+    quantity = _size_of(*rows, *bounds)
     cost = linear.cost * column_unit
     curved = sp.csr_array(sp.diags_array(column_unit) @ hessian @ sp.diags_array(column_unit))
-    unit = float(_power_of_two(np.array([max(1.0, float(np.abs(cost).max(initial=0.0)))]))[0])
+    price = _size_of(cost, quantity * curved.data)
     equal = linear.row_lower == linear.row_upper
     found = solve(
         QuadraticProgram(
-            curvature=0.5 * curved.diagonal() / unit,
-            cost=cost / unit,
+            curvature=0.5 * curved.diagonal() * (quantity / price),
+            cost=cost / price,
             equality=matrix[equal, :],
-            equality_value=(row_unit * linear.row_upper)[equal],
+            equality_value=rows[1][equal] / quantity,
             rows=matrix[~equal, :],
-            row_lower=(row_unit * linear.row_lower)[~equal],
-            row_upper=(row_unit * linear.row_upper)[~equal],
-            column_lower=linear.column_lower / column_unit,
-            column_upper=linear.column_upper / column_unit,
-            cross=sp.csr_array(sp.triu(curved, 1) / unit),
+            row_lower=rows[0][~equal] / quantity,
+            row_upper=rows[1][~equal] / quantity,
+            column_lower=bounds[0] / quantity,
+            column_upper=bounds[1] / quantity,
+            cross=sp.csr_array(sp.triu(curved, 1) * (quantity / price)),
         )
     )
     if found.status is not Status.PROVEN_OPTIMAL:
@@ -145,10 +149,21 @@ def solve_convex(
         return ConvexSolution(found.status, math.nan, nothing, nothing, nothing, found.solver)
     prices = np.zeros(equal.size)
     prices[equal], prices[~equal] = found.equality_multipliers, found.row_multipliers
-    prices *= unit * row_unit
-    columns = column_unit * found.columns
+    prices *= price * row_unit
+    columns = quantity * column_unit * found.columns
     reduced = np.asarray(linear.cost + hessian @ columns - linear.matrix.T @ prices)
-    return ConvexSolution(found.status, unit * found.objective, columns, prices, reduced, found.solver)
+    value = quantity * price * found.objective
+    return ConvexSolution(found.status, value, columns, prices, reduced, found.solver)
+
+
+def _size_of(*numbers: FloatArray) -> float:
+    """A power of two in which the largest finite number is about 8.
+
+    In smaller units the solvers' absolute tolerances let go of complementarity earlier.
+    """
+    every = np.abs(np.concatenate(numbers))
+    largest = float(every[np.isfinite(every)].max(initial=0.0))
+    return float(_power_of_two(np.array([largest]))[0] / 8) if largest > 0 else 1.0
 
 
 def _power_of_two(values: FloatArray) -> FloatArray:
