@@ -1,5 +1,7 @@
 """Games with several followers under the mechanisms: each follower's parameter is a secret of its own."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from ppsm.mechanism import PPSM, ModelBased, PPSM_p, PublicOutcome
 from ppsm.mechanism.coordination import Decision
 from ppsm.privacy import simulated_publication
 from ppsm.status import Status
-from tests.games.test_several_followers import gas, in_turn
+from tests.games.test_several_followers import gas, in_turn, power
 
 
 def test_gas_is_sensitive_and_feels_what_power_burns() -> None:
@@ -81,6 +83,24 @@ def test_the_secret_of_a_follower_is_left_out_and_no_others() -> None:
     )
     assert follower.program.row_lower.tolist() == [0.0]
     assert not follower.nominal.any()
+
+
+@pytest.mark.parametrize("of", ["power", "gas"])
+def test_no_number_of_the_secret_stays(of: str) -> None:
+    given = 11.87654321
+    kept = pickle.dumps(GameCoordination(in_turn(parameter={of: [given]}), of=of, unit="GWh"))
+    other = pickle.dumps(in_turn(parameter={of: [given]}).program())
+    assert np.float64(given).tobytes() in other
+    assert np.float64(given).tobytes() not in kept
+
+
+def test_no_number_of_a_written_model_stays() -> None:
+    given = 11.87654321
+    game = StackelbergGame({"power": power(given), "gas": gas()})
+    game.leader.add_objective(1 * game.leader.add_variables(lower=0, name="x"))
+    assert np.float64(given).tobytes() in pickle.dumps(game.program())
+    kept = pickle.dumps(GameCoordination(game, of="power", unit="GWh"))
+    assert np.float64(given).tobytes() not in kept
 
 
 @pytest.mark.parametrize("of", ["power", "gas"])

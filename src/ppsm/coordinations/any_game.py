@@ -14,6 +14,7 @@ from ppsm.coordinations.fixed_prices import Public, Sides, decide_at_prices
 from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.problem import PublicBounds
 from ppsm.games.follower import Follower
+from ppsm.games.followers import Followers
 from ppsm.games.stackelberg import StackelbergGame
 from ppsm.interrupts import watched
 from ppsm.mechanism.coordination import Decision, Outcome, published
@@ -55,11 +56,15 @@ class GameCoordination:
         if not isinstance(game, StackelbergGame):
             raise ModelError(f"the game is a {type(game).__name__}; expected a ppsm.StackelbergGame.")
         self._unit, self.time_limit = unit, time_limit
-        self._followers, self._seat = game.followers, game.followers.seat(of)
-        names = self._seat.follower.parameter_names
+        name = game.followers.seat(of).name
+        names = game.followers.seat(name).follower.parameter_names
         nothing = np.zeros(len(names))
         # The follower's own parameter may be the secret; neither its numbers nor its rounding stay.
-        self._follower = replace(self._seat.follower, nominal=nothing)
+        kept = {seat.name: seat.follower for seat in game.followers.seats}
+        kept[name] = replace(kept[name], nominal=nothing)
+        self._followers = Followers(kept)
+        self._seat = self._followers.seat(name)
+        self._follower = kept[name]
         self._program = _plain(game.program({self._seat.name: nothing}))
         self._sides = Sides.of(self._program, self._seat.rows, self._seat.columns)
         checked = PublicBounds.of(bounds, names)
