@@ -32,6 +32,7 @@ from ppsm.bilevel.methods.branching import Branching
 from ppsm.bilevel.methods.every_decision import Enumeration, assignments_of
 from ppsm.bilevel.methods.scip_forms import sos1
 from ppsm.bilevel.methods.tree import Tree
+from ppsm.bilevel.second_opinion import Opinion, Verdict
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import NoValidBoundError, SolverError
@@ -46,14 +47,14 @@ from ppsm.status import Status
 class Progress:
     """What a search has come to: a point of the relaxation's columns, a bound, and whether it is through.
 
-    ``proof`` is how it proved what it says, empty where it is only a solver's word. A search that ``gave_up``
+    ``proof`` is how it proved what it says, None where it is only a solver's word. A search that ``gave_up``
     is not asked again.
     """
 
     status: Status
     columns: FloatArray | None = None
     bound: float | None = None
-    proof: str = ""
+    proof: Opinion | None = None
     gave_up: bool = False
     interrupted: bool = False
 
@@ -106,13 +107,14 @@ def own_progress(tree: Tree, words: str) -> Progress:
     status = Status.NO_INCUMBENT if tree.columns is None else Status.INCUMBENT
     if proven:
         status = Status.INFEASIBLE if tree.columns is None else Status.PROVEN_OPTIMAL
+    words = f"weak duality at every leaf of {words} of {tree.words}"
     # Leaves without proof say nothing; open nodes do, as long as all others are proven.
     has_bound = np.isfinite(tree.bound) and tree.is_certified
     return Progress(
         status,
         tree.columns,
         tree.bound if has_bound else None,
-        f"weak duality at every leaf of {words} of {tree.words}" if proven else "",
+        Opinion(Verdict.CONFIRMED, words) if proven else None,
         gave_up=tree.is_unbounded or (tree.is_complete and not proven),
         interrupted=tree.interrupted,
     )

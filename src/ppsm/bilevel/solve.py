@@ -231,8 +231,8 @@ class _Solve:
             return None
         if found.status is not progress.status:
             return None
-        if progress.proof:
-            return self._with_opinion(found, Opinion(Verdict.CONFIRMED, progress.proof))
+        if progress.proof is not None:
+            return self._with_opinion(found, progress.proof)
         return self._judged(found, players)
 
     def _judged(self, found: BilevelSolution, players: Sequence[Searcher]) -> BilevelSolution | None:

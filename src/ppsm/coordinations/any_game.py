@@ -14,7 +14,7 @@ from ppsm.coordinations.fixed_prices import Public, Sides, decide_at_prices
 from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.problem import PublicBounds
 from ppsm.games.follower import Follower
-from ppsm.games.followers import Followers
+from ppsm.games.several_followers import Followers
 from ppsm.games.stackelberg import StackelbergGame
 from ppsm.interrupts import watched
 from ppsm.mechanism.coordination import Decision, Outcome, published
