@@ -50,7 +50,7 @@ class Tuning:
 
     # branching
     responses_thin_out: int = 3
-    """The follower's answer is tried at a node, then at one after this many times as many, and so on."""
+    """The follower's answer is tried at this node, then after this many times as many, and so on."""
     rounding: float = 1e-9
     """A difference below this share of what it is taken of is none: a reduced cost in a proof, a gain of
     a first point."""

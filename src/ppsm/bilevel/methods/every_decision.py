@@ -79,8 +79,11 @@ class Enumeration:
         self._limit = INFINITY if cutoff is None else cutoff
         self._best: FloatArray | None = None
         self._least_leaf, self._certified = INFINITY, True
-        self._market = Market(self._program.follower)
         self._place = 0
+
+    @cached_property
+    def _market(self) -> "Market":
+        return Market(self._program.follower)
 
     def run(self, deadline: float) -> Tree:
         """Go on until a deadline of :func:`time.perf_counter`; what was found so far comes back."""
