@@ -263,11 +263,13 @@ def test_interrupt_leaves_with_the_best_so_far(tmp_path: Path, method: str) -> N
     announcing = (
         "import sys, ppsm.bilevel.solve as engine\n"
         "from ppsm.cli import run\n"
-        "search = engine._Solve._run\n"
-        "def announced(*arguments, **options):\n"
-        "    print('searching', file=sys.stderr, flush=True)\n"
-        "    return search(*arguments, **options)\n"
-        "engine._Solve._run = announced\n"
+        "def announced(search):\n"
+        "    def begin(*arguments, **options):\n"
+        "        print('searching', file=sys.stderr, flush=True)\n"
+        "        return search(*arguments, **options)\n"
+        "    return begin\n"
+        "engine._Solve._run = announced(engine._Solve._run)\n"
+        "engine.searchers = announced(engine.searchers)\n"
         "run()\n"
     )
     limits = ("--method", method, "--time-limit", "120")

@@ -150,7 +150,7 @@ class _Solve:
             return self._unbounded(base)
         progress = own_progress(tree, words)
         found = self._heard(base, progress)
-        return self._left(base, progress) if found is None else found
+        return self._left(base, interrupted=progress.interrupted) if found is None else found
 
     def _base(self, method: Method, reason: str, solver: str) -> BilevelSolution:
         return BilevelSolution(Status.NO_INCUMBENT, self._program, method, reason, solver, self._seconds)
@@ -164,14 +164,21 @@ class _Solve:
             )
         return replace(base, status=Status.UNBOUNDED)
 
-    def _left(self, base: BilevelSolution, progress: Progress) -> BilevelSolution:
+    def _left(self, base: BilevelSolution, *, interrupted: bool) -> BilevelSolution:
         """What a search that is not through leaves behind; Ctrl-C is raised where that is nothing."""
-        if progress.interrupted and self._best is None:
+        if interrupted and self._best is None:
             raise KeyboardInterrupt
         return self._reported(base, self._best, self._bound, ())
 
     def _by_turns(self) -> BilevelSolution:
         """Searches that take turns; see :mod:`ppsm.bilevel.portfolio`."""
+        try:
+            return self._take_turns()
+        except KeyboardInterrupt:
+            # It came between two turns, say while a point was verified: what was found is kept.
+            return self._left(self._base(Method.AUTO, "interrupted", HIGHS), interrupted=True)
+
+    def _take_turns(self) -> BilevelSolution:
         kkt = bounded(self._kkt, self._deadline)
         if kkt is None:
             return self._over_unbounded_relaxation()
@@ -188,7 +195,7 @@ class _Solve:
                 if found is not None:
                     return found
                 if progress.interrupted:
-                    return self._left(replace(base, method_reason="interrupted"), progress)
+                    return self._left(replace(base, method_reason="interrupted"), interrupted=True)
                 player.bound = progress.bound
                 if progress.gave_up or progress.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
                     players.remove(player)  # what it claims did not stand up
@@ -213,7 +220,7 @@ class _Solve:
         found = self._heard(base, progress)
         if found is not None:
             return found
-        return self._left(base, progress) if progress.interrupted else self._by_methods()
+        return self._left(base, interrupted=True) if progress.interrupted else self._by_methods()
 
     def _heard(
         self, base: BilevelSolution, progress: Progress, players: Sequence[Searcher] = ()
