@@ -114,7 +114,7 @@ class LinearProgram:
             column_upper=bound(column_upper, INFINITY, columns, "the upper bound", names),
             row_names=row_labels,
             column_names=names,
-            offset=float(as_numbers(offset, "the objective's constant")),
+            offset=_constant(offset),
         )
         if not np.isfinite(program.offset):
             raise InputError(f"the objective's constant is {offset}; expected a finite number.")
@@ -249,6 +249,13 @@ class LinearProgram:
                 *(f"lower {self.row_names[row]}" for row in chosen),
             ),
         )
+
+
+def _constant(offset: ArrayLike) -> float:
+    number = as_numbers(offset, "the objective's constant")
+    if number.size != 1:
+        raise InputError(f"the objective's constant has {number.size} numbers; expected one.")
+    return float(number.reshape(()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,7 +436,7 @@ class BilevelProgram:
                 part(curvature, columns, columns, "the follower's curvature"), follower.column_names
             ),
             handed_on=part(handed_on, rows, columns, "what followers hand on"),
-            products=(products or Products()).checked(rows, columns, variables),
+            products=_products(products).checked(rows, columns, variables),
             leader_sign=float(leader_sign),
             follower_sign=float(follower_sign),
         )
@@ -491,6 +498,12 @@ def convex(curvature: SparseMatrix, names: tuple[str, ...], sign: float = 1.0) -
             f"{sign * least:.4g}); expected none {none} zero: such a follower has no prices."
         )
     return curvature
+
+
+def _products(given: Products | None) -> Products:
+    if given is not None and not isinstance(given, Products):
+        raise InputError(f"the products are a {type(given).__name__}; expected ppsm.program.Products.")
+    return given or Products()
 
 
 def _told_apart(leader: tuple[str, ...], follower: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.tuning import TUNING
 from ppsm.bilevel.turns import Turn
+from ppsm.errors import SolverError
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import LpSolution, solve_lp, solve_mip_with_highs
-from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
+from ppsm.solvers.highs import HIGHS, LpSolution, solve_lp, solve_mip_with_highs
+from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
 
 
@@ -48,6 +49,8 @@ def point_of(kkt: KktSystem, answer: LpSolution, variables: FloatArray) -> Float
     """A decision with an answer and its multipliers, as columns of the relaxation."""
     multipliers = kkt.multipliers
     signed = multipliers.sign * multipliers.net(answer.prices, answer.reduced_costs)
+    # Of the two sides of a row only one carries its price.
+    signed = np.where(multipliers.is_free, signed, np.maximum(0.0, signed))
     return np.concatenate([variables, answer.columns, signed])
 
 
@@ -114,7 +117,10 @@ class FirstLook:
 
 def first_look(kkt: KktSystem, limits: SolveLimits) -> FirstLook:
     """Solve the relaxation, and improve the follower's answer to its decision piece by piece."""
-    relaxed = solve_mip_with_highs(MixedIntegerProgram(kkt.relaxation, kkt.is_integer), limits)
+    try:
+        relaxed = solve_mip_with_highs(MixedIntegerProgram(kkt.relaxation, kkt.is_integer), limits)
+    except SolverError:  # a first look is no reason to give up
+        relaxed = MipResult(Status.NO_INCUMBENT, HIGHS, 0.0)
     # A search for integers that ran out of time does not say whether the relaxation is bounded.
     unbounded = relaxed.bound is None and solve_lp(kkt.relaxation).status is Status.UNBOUNDED
     point = relaxed

@@ -36,8 +36,9 @@ def units_of(program: BilevelProgram) -> Units:
     follower = program.follower
     rows = np.ones(follower.shape[0])
     for row in range(rows.size):
-        entries = follower.matrix.data[follower.matrix.indptr[row] : follower.matrix.indptr[row + 1]]
-        rows[row] = _unit(entries, TUNING.small_row, TUNING.large_row)
+        entries = _entries(follower.matrix, row)
+        others = np.concatenate([_entries(program.coupling, row), _entries(program.handed_on, row)])
+        rows[row] = _unit(entries, TUNING.small_row, TUNING.large_row, others)
     moved = (follower.cost, program.cost_coupling.data, program.curvature.data)
     cost = _unit(np.concatenate(moved), TUNING.small_cost, TUNING.large_cost)
     if program.leader_sees_prices:
@@ -66,12 +67,22 @@ def _per_price(matrix: SparseMatrix, prices: FloatArray) -> SparseMatrix:
     return sp.csr_array(sp.diags_array(prices) @ matrix)
 
 
-def _unit(values: FloatArray, small: float, large: float) -> float:
-    """The power of two at the size of the largest value, or 1 where that is of ordinary size."""
+def _entries(matrix: SparseMatrix, row: int) -> FloatArray:
+    return np.asarray(matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]])
+
+
+def _unit(values: FloatArray, small: float, large: float, others: FloatArray | None = None) -> float:
+    """The power of two at the size of the largest value, or 1 where that is of ordinary size.
+
+    It is 1 too where that unit would make the smallest of the values, or of ``others`` that are counted in
+    it, too small to be kept.
+    """
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0.0 or small <= largest <= large:
         return 1.0
-    return float(2.0 ** math.floor(math.log2(largest)))
+    unit = float(2.0 ** math.floor(math.log2(largest)))
+    every = np.abs(values if others is None else np.concatenate([values, others]))
+    return unit if float(every[every > 0].min()) >= TUNING.least_in_units * unit else 1.0
 
 
 def with_units(program: BilevelProgram, units: Units) -> BilevelProgram:

@@ -31,6 +31,8 @@ from ppsm.status import Status, relative_gap
 
 # The gap that verified objective and bound may have, whatever the solver claims, to count as optimal.
 _SOUND_GAP = 1e-6
+# HiGHS ends the process when it cannot start as many threads as it is asked for.
+_MOST_THREADS = 256
 
 
 def solve_bilevel(
@@ -67,6 +69,8 @@ def solve_bilevel(
         An answer that failed verification is never returned as one: the findings say what was wrong with
         it, and the status is ``NO_INCUMBENT`` unless an earlier point passed.
     """
+    if not isinstance(program, BilevelProgram):
+        raise InputError(f"the program is a {type(program).__name__}; expected a ppsm.BilevelProgram.")
     return _Solve(program, _method(method), _limits(gap, time_limit, threads), units).solution()
 
 
@@ -84,12 +88,15 @@ def _method(method: Method | str) -> Method:
 
 
 def _limits(gap: float, time_limit: float, threads: int) -> SolveLimits:
+    for what, value in (("gap", gap), ("time limit", time_limit)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InputError(f"the {what} is {value!r}; expected a number.")
     if not gap >= 0 or not math.isfinite(gap):
         raise InputError(f"the gap is {gap}; expected a finite number of at least 0, such as 1e-6.")
     if not time_limit > 0:
         raise InputError(f"the time limit is {time_limit}; expected seconds above 0.")
-    if threads < 1:
-        raise InputError(f"threads is {threads}; expected at least 1.")
+    if not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
+        raise InputError(f"threads is {threads!r}; expected a whole number from 1 to {_MOST_THREADS}.")
     return SolveLimits(gap=gap, seconds=time_limit, threads=threads)
 
 
@@ -328,6 +335,9 @@ class _Solve:
             if opinion.verdict is Verdict.REFUTED:
                 opinion = replace(opinion, words=f"{opinion.words}, which did not stand up to verification")
             doubt = f"{what} rests on {found.solver} alone: {opinion.words}"
+            if opinion.verdict is Verdict.REFUTED and found.status is Status.INFEASIBLE:
+                # Two disagree about whether there is any point: nobody is believed.
+                found = replace(found, status=Status.NO_INCUMBENT, explanation="")
             explanation = "; ".join(text for text in (found.explanation, doubt) if text)
             found = replace(found, explanation=explanation)
         elif found.status is Status.PROVEN_OPTIMAL:

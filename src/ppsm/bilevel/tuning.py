@@ -12,6 +12,8 @@ class Tuning:
     """Costs of either level whose largest is below this get another unit."""
     large_cost: float = 1e6
     """So do costs whose largest is above this."""
+    least_in_units: float = 1e-8
+    """No unit may make the smallest coefficient smaller than this: solvers drop entries of 1e-9."""
     small_row: float = 1e-4
     """A follower row whose largest coefficient is below this gets another unit."""
     large_row: float = 1e4
@@ -51,14 +53,16 @@ class Tuning:
     # branching
     responses_thin_out: int = 3
     """The follower's answer is tried at this node, then after this many times as many, and so on."""
+    last_digits: float = 1e-13
+    """What adding up leaves undecided, as a share of the terms."""
     rounding: float = 1e-9
-    """A difference below this share of what it is taken of is none: a reduced cost in a proof, a gain of
-    a first point."""
+    """A difference below this is none: a reduced cost without a bound in a proof, the gain of a first point
+    as a share of it."""
 
     # enumeration
     assignments: int = 1_024
     """Up to so many assignments of its integers the automatic choice tries all decisions of the leader."""
-    most_assignments: int = 1 << 20
+    most_assignments: int = 1 << 16
     """More than this many are never listed."""
     steps_aside: tuple[float, ...] = (1e-3, 1e-6)
     """How far, as a share of its data, a follower is moved to bound all of its answers or prices."""

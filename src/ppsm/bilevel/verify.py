@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
 from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.solvers.silence import silenced
 from ppsm.status import Status
 
 TOLERANCE = 1e-6
@@ -213,15 +214,16 @@ def _solve_again(follower: LinearProgram, shift: FloatArray, curvature: SparseMa
     from scipy.optimize import linprog  # here, for a quick start
 
     solve: Any = linprog
-    answer = solve(
-        follower.cost,
-        A_ub=inequality,
-        b_ub=limits,
-        A_eq=follower.matrix[equal, :] if equal.any() else None,
-        b_eq=upper[equal] if equal.any() else None,
-        bounds=np.column_stack([follower.column_lower, follower.column_upper]),
-        method="highs",
-    )
+    with silenced():
+        answer = solve(
+            follower.cost,
+            A_ub=inequality,
+            b_ub=limits,
+            A_eq=follower.matrix[equal, :] if equal.any() else None,
+            b_eq=upper[equal] if equal.any() else None,
+            bounds=np.column_stack([follower.column_lower, follower.column_upper]),
+            method="highs",
+        )
     return float(answer.fun) if answer.status == 0 else None
 
 

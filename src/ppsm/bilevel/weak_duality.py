@@ -37,14 +37,20 @@ class WeakDuality:
         self._transposed: SparseMatrix = sp.csr_array(matrix.T)
         self._sizes = abs(self._transposed)
 
-    def bound(self, prices: FloatArray, cost: FloatArray, box: Box) -> float:
-        """What every point in the box costs at least, minus infinity where these prices prove nothing."""
+    def bound(self, prices: FloatArray, cost: FloatArray, box: Box, exact: float = TUNING.rounding) -> float:
+        """What every point in the box costs at least, minus infinity where these prices prove nothing.
+
+        A reduced cost on a column without the bound that its sign asks for is taken for zero up to ``exact``
+        and the rounding of its terms; one on a column that has this bound always counts in full.
+        """
         # A price on a side that has no bound proves nothing: without it the bound is valid.
         sided = np.where(prices > 0, np.isfinite(box.row_lower), np.isfinite(box.row_upper))
         prices = np.where(sided, prices, 0.0)
         reduced = cost - self._transposed @ prices
         size = np.abs(cost) + self._sizes @ np.abs(prices)
-        reduced = np.where(np.abs(reduced) <= TUNING.rounding * np.maximum(1.0, size), 0.0, reduced)
+        is_open = ~np.isfinite(np.where(reduced > 0, box.column_lower, box.column_upper))
+        is_nothing = np.abs(reduced) <= exact + TUNING.last_digits * size
+        reduced = np.where(is_open & is_nothing, 0.0, reduced)
         rows = _least(prices, box.row_lower, box.row_upper)
         return rows + _least(reduced, box.column_lower, box.column_upper)
 

@@ -121,6 +121,7 @@ class PersistentLp:
         self._highs = _quiet_highs()
         _set_tolerance(self._highs, feasibility)
         self._usual = dict(_USUAL)
+        self._may_presolve = True
         self._set(self._usual)
         _pass(self._highs, program)
 
@@ -132,6 +133,7 @@ class PersistentLp:
     def skip_presolve(self) -> None:
         """Never presolve, not even the first time."""
         self._usual["presolve"] = "off"
+        self._may_presolve = False
         self._set(self._usual)
 
     def stop_at(self, deadline: float) -> None:
@@ -175,6 +177,7 @@ class PersistentLp:
 
     def forget(self) -> None:
         """Solve from nothing next time: of several optima a warm start takes one near the last."""
+        self._may_presolve = self._usual["presolve"] != "off"
         self._highs.clearSolver()
 
     def start_from(self, basis: Basis) -> None:
@@ -193,7 +196,12 @@ class PersistentLp:
 
         Where the caller knows that the cost is bounded, "infeasible or unbounded" is no question.
         """
-        self._highs.run()
+        if self._may_presolve:
+            self._may_presolve = False
+            with silenced():  # postsolve talks whatever it is told
+                self._highs.run()
+        else:
+            self._highs.run()
         status = self._highs.getModelStatus()
         if status in _SETTLE_WITHOUT_PRESOLVE:
             status = highspy.HighsModelStatus.kInfeasible if is_bounded else self._settle()
@@ -296,18 +304,18 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     if limits.another_path:
         highs.setOptionValue("presolve", "off")
         highs.setOptionValue("random_seed", TUNING.another_seed)
-    interrupted = _run_interruptibly(highs)
+    interrupted = _run_interruptibly(highs, limits.seconds)
     status = highs.getModelStatus()
     if status in _SETTLE_WITHOUT_PRESOLVE and not interrupted and not limits.another_path:
         highs.setOptionValue("presolve", "off")
-        interrupted = _run_interruptibly(highs)
+        interrupted = _run_interruptibly(highs, limits.seconds)
         status = highs.getModelStatus()
     if status not in _STATUS:
         # Numerical trouble often depends on the path taken: another seed and more tolerance, once.
         highs.clearSolver()
         highs.setOptionValue("random_seed", 1)
         _set_tolerance(highs, max(limits.feasibility, TUNING.retry_feasibility))
-        interrupted = _run_interruptibly(highs)
+        interrupted = _run_interruptibly(highs, limits.seconds)
         status = highs.getModelStatus()
     if status not in _STATUS:
         raise SolverError(f"{HIGHS} ended a MILP with '{highs.modelStatusToString(status)}'.")
@@ -315,24 +323,43 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     return replace(result, interrupted=interrupted)
 
 
-def _run_interruptibly(highs: highspy.Highs) -> bool:
+# Solvers that did not stop when they were told to. Letting go of one would wait for its thread for ever.
+_ABANDONED: list[highspy.Highs] = []
+
+
+def _run_interruptibly(highs: highspy.Highs, seconds: float) -> bool:
     """Run in a thread so that Ctrl-C stops the search and keeps its incumbent; says whether it was pressed.
 
-    ``Highs.solve`` can do the same, but announces it on standard output, where results belong.
+    ``Highs.solve`` can do the same, but announces it on standard output, where results belong. HiGHS 1.15 can
+    loop for ever within one step of its search, deaf to its time limit: then it is left alone.
     """
     highs.HandleKeyboardInterrupt = True
+    limit = time.perf_counter() + seconds + TUNING.grace_seconds
     try:
         with silenced():
             highs.startSolve()
             while not highs.wait(0.1)[0]:
-                pass
+                if time.perf_counter() > limit:
+                    _stop(highs)
+                    return False
     except KeyboardInterrupt:
         # Its thread must have ended before anybody lets go of the solver, whenever the key was pressed.
-        highs.cancelSolve()
-        while highs.is_solver_running():
-            highs.wait(0.1)
+        try:
+            _stop(highs)
+        except SolverError:
+            raise KeyboardInterrupt from None
         return True
     return False
+
+
+def _stop(highs: highspy.Highs) -> None:
+    highs.cancelSolve()
+    limit = time.perf_counter() + TUNING.grace_seconds
+    while highs.is_solver_running():
+        highs.wait(0.1)
+        if time.perf_counter() > limit:
+            _ABANDONED.append(highs)
+            raise SolverError(f"{HIGHS} does not stop: it was told to, and is left alone.")
 
 
 def _mip_result(highs: highspy.Highs, status: Status, has_integers: bool, seconds: float) -> MipResult:

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 @contextmanager
@@ -14,16 +14,18 @@ def silenced() -> Iterator[None]:
     is in the status.
     """
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
+        with suppress(AttributeError, ValueError, OSError):  # there is none, or it is closed
             stream.flush()
-    kept = [os.dup(number) for number in (1, 2)]
+    kept: dict[int, int] = {}
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         for number in (1, 2):
-            os.dup2(nowhere, number)
+            with suppress(OSError):  # a process may have been started without
+                kept[number] = os.dup(number)
+                os.dup2(nowhere, number)
         yield
     finally:
-        for number, copy in zip((1, 2), kept, strict=True):
+        for number, copy in kept.items():
             os.dup2(copy, number)
             os.close(copy)
         os.close(nowhere)

@@ -24,6 +24,8 @@ class SolverTuning:
     """Ten thousand times tighter than what verification allows, so that it never argues about rounding."""
     retry_feasibility: float = 1e-6
     """Of a MILP that ended in numerical trouble: it often depends on the path taken."""
+    grace_seconds: float = 1.0
+    """So long after its time limit, and after it was told to stop, a search of HiGHS is waited for."""
     another_seed: int = 2
     """Of a search on another path."""
 

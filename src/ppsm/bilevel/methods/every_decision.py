@@ -306,7 +306,7 @@ class Market:
     def _least_of_prices(self, follower: LinearProgram, answer: LpSolution, weights: FloatArray) -> float:
         sides = np.concatenate([follower.row_lower, follower.row_upper])
         scale = max(1.0, float(np.abs(sides[np.isfinite(sides)]).max(initial=0.0)))
-        value = self._proof.bound(answer.prices, follower.cost, Box.of(follower))
+        value = self._proof.bound(answer.prices, follower.cost, Box.of(follower), exact=0.0)
         found = -INFINITY
         for share in TUNING.steps_aside:
             step = share * scale / float(np.abs(weights).max())
@@ -325,7 +325,8 @@ class Market:
             aside = replace(follower, cost=follower.cost + step * weights)
             moved = self.answer(aside)
             if moved.status is Status.PROVEN_OPTIMAL:
-                least = self._proof.bound(moved.prices, aside.cost, Box.of(aside))
+                # Whatever is taken for zero here would be divided by the step.
+                least = self._proof.bound(moved.prices, aside.cost, Box.of(aside), exact=0.0)
                 found = max(found, (least - value) / step)
         return found
 
@@ -334,5 +335,10 @@ def _value_at_most(follower: LinearProgram, answer: LpSolution) -> float:
     """What the follower's best answer costs at most: a point's cost, and what mending its rounding may."""
     activity = follower.matrix @ answer.columns
     missed = np.maximum(0.0, np.maximum(follower.row_lower - activity, activity - follower.row_upper))
-    mending = 2.0 * float(np.abs(answer.prices).max(initial=0.0)) * float(missed.sum())
-    return float(follower.cost @ answer.columns) + mending
+    beyond = np.maximum(follower.column_lower - answer.columns, answer.columns - follower.column_upper)
+    worth = (
+        float(np.abs(answer.prices).max(initial=0.0)),
+        float(np.abs(answer.reduced_costs).max(initial=0.0)),
+    )
+    mending = 2.0 * (worth[0] * float(missed.sum()) + worth[1] * float(np.maximum(0.0, beyond).sum()))
+    return float(follower.cost @ answer.columns + 2.0 * mending)
