@@ -95,6 +95,17 @@ def frozen_matrix(matrix: Any, shape: tuple[int, int], what: str) -> SparseMatri
     return result
 
 
+def placed(shape: tuple[int, int], parts: Iterable[tuple[int, int, SparseMatrix]]) -> SparseMatrix:
+    """A matrix of blocks, each with its first row and column; for small ones far quicker than SciPy's own."""
+    blocks = [(top, left, part.tocoo()) for top, left, part in parts if part.nnz]
+    if not blocks:
+        return sp.csr_array(shape)
+    rows = np.concatenate([top + block.row for top, _, block in blocks])
+    columns = np.concatenate([left + block.col for _, left, block in blocks])
+    values = np.concatenate([block.data for _, _, block in blocks])
+    return sp.csr_array((values, (rows, columns)), shape=shape)
+
+
 def _check_magnitudes(matrix: SparseMatrix, what: str) -> None:
     """Refuse coefficients that solvers refuse or drop without a word, which would change the problem."""
     sizes = np.abs(matrix.data)

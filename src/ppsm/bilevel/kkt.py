@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix, placed
 from ppsm.bilevel.products import weights_of_products
 from ppsm.bilevel.turns import Turn, turns_of
 from ppsm.program import BilevelProgram, LinearProgram
@@ -144,17 +144,21 @@ def build_kkt(program: BilevelProgram) -> KktSystem:
     price_map = selector(of_row, rows)
     reduced_cost_map = selector(of_column, columns)
     # Slack of side k: sign * (what is bounded - bound); the bounded thing is a row activity or a column.
-    activity = sp.vstack(
+    variables = len(program.variable_names)
+    activity = placed(
+        (rows + columns, variables + columns + multipliers.count),
         [
-            sp.hstack([program.coupling, follower.matrix + program.handed_on]),
-            sp.hstack([sp.csr_array((columns, len(program.variable_names))), sp.eye_array(columns)]),
+            (0, 0, program.coupling),
+            (0, variables, follower.matrix),
+            (0, variables, program.handed_on),
+            (rows, variables, sp.eye_array(columns, format="csr")),
         ],
-        format="csr",
     )
     bounded = np.where(multipliers.is_row, multipliers.index, rows + multipliers.index)
     live_sign = np.where(multipliers.is_free, 0.0, multipliers.sign)
-    slack = sp.diags_array(live_sign) @ activity[bounded, :]
-    slack_matrix = sp.hstack([slack, sp.csr_array((multipliers.count,) * 2)], format="csr")
+    slack_matrix = activity[bounded, :]
+    slack_matrix.data *= np.repeat(live_sign, np.diff(slack_matrix.indptr))
+    slack_matrix.eliminate_zeros()
     return KktSystem(
         program=program,
         multipliers=multipliers,
@@ -184,13 +188,21 @@ def _relaxation(
     answers = slice(len(program.variable_names), len(program.variable_names) + follower.shape[1])
     cost[answers] -= of_columns * follower.cost
     cost[answers.stop :] += weight * multipliers.sign * multipliers.bound
-    matrix = sp.block_array(
+    leader_rows, variables = len(program.leader_row_names), len(program.variable_names)
+    rows, first = leader_rows + follower.shape[0], variables + follower.shape[1]
+    matrix = placed(
+        (rows + follower.shape[1], first + multipliers.count),
         [
-            [program.leader_matrix, program.response_matrix, program.price_matrix @ price_map],
-            [program.coupling, follower.matrix + program.handed_on, None],
-            [-program.cost_coupling, -program.curvature, stationarity],
+            (0, 0, program.leader_matrix),
+            (0, variables, program.response_matrix),
+            (0, first, program.price_matrix @ price_map),
+            (leader_rows, 0, program.coupling),
+            (leader_rows, variables, follower.matrix),
+            (leader_rows, variables, program.handed_on),
+            (rows, 0, -program.cost_coupling),
+            (rows, variables, -program.curvature),
+            (rows, first, sp.csr_array(stationarity)),
         ],
-        format="csr",
     )
     return LinearProgram(
         cost=cost,
