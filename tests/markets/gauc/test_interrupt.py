@@ -41,7 +41,7 @@ def test_before_any_answer_there_is_at_least_a_bound() -> None:
 
 def test_an_interrupted_unit_commitment_stops_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """HiGHS takes Ctrl-C as an end of its own search; the search around it must end as well."""
-    monkeypatch.setattr(highs, "_run_interruptibly", lambda solver: bool(solver.run()) or True)
+    monkeypatch.setattr(highs, "_run_interruptibly", lambda solver, _: bool(solver.run()) or True)
     core = UnitCommitment(load_case("two_node"))
     with pytest.raises(KeyboardInterrupt):
         core.solve(core.at(0.0), SolveLimits())
