@@ -17,6 +17,7 @@ claims is believed only after the tree, going on beyond that claim, or another f
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -30,6 +31,7 @@ from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods import Attempt, proven_forms
 from ppsm.bilevel.methods.branching import Branching
 from ppsm.bilevel.methods.every_decision import Enumeration, assignments_of
+from ppsm.bilevel.methods.reformulation import Reformulation
 from ppsm.bilevel.methods.scip_forms import sos1
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.second_opinion import Opinion, Verdict
@@ -137,13 +139,11 @@ class ScipSearcher:
 
     def run(self, deadline: float) -> Progress:
         """Go on until a deadline."""
-        form = sos1(self.kkt)
         try:
             if self._search is None:
-                start = None if self._point is None else form.complete(self._point)
-                self._search = ScipSearch(replace(form.problem, start=start), self.limits)
-            elif self._point is not None:
-                self._search.offer(form.complete(self._point))
+                self._search = ScipSearch(self._form.problem, self.limits)
+            if self._point is not None:
+                self._search.offer(self._form.complete(self._point))
             self._point = None
             result = self._search.run(max(0.01, deadline - time.perf_counter()))
         except SolverError:
@@ -151,6 +151,10 @@ class ScipSearcher:
         self.solver = result.solver
         columns = None if result.columns is None else result.columns[: self.kkt.relaxation.shape[1]]
         return Progress(result.status, columns, result.bound, interrupted=result.interrupted)
+
+    @cached_property
+    def _form(self) -> Reformulation:
+        return sos1(self.kkt)
 
     def offer(self, columns: FloatArray) -> None:
         """Take a verified point of somebody else as the one to beat."""

@@ -205,7 +205,9 @@ class _Solve:
                     return self._left(replace(base, method_reason="interrupted"), interrupted=True)
                 player.bound = progress.bound
                 if progress.gave_up or progress.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
-                    players.remove(player)  # what it claims did not stand up
+                    players.remove(player)  # what it claims did not stand up, nor does its bound
+                bounds = [one.bound for one in players if one.bound is not None]
+                self._bound = max(bounds, default=None)
             turn *= 2
         if players or time.perf_counter() >= self._deadline:
             late = self._base(Method.AUTO, "no search was through in time", HIGHS)
@@ -223,7 +225,8 @@ class _Solve:
         tree = Branching(self._kkt, cutoff=None, gap=self._limits.gap)
         until = min(self._deadline, time.perf_counter() + TUNING.turn_without_bound)
         progress = own_progress(tree.run(until), "a tree")
-        base = self._base(Method.BRANCHING, f"{self._kkt.pairs.size} pairs are few", HIGHS)
+        why = f"the search over {self._kkt.pairs.size} pairs was through within its turn"
+        base = self._base(Method.BRANCHING, why, HIGHS)
         found = self._heard(base, progress)
         if found is not None:
             return found

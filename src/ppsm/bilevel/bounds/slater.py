@@ -7,7 +7,8 @@ duality says ``c'y^(x) - sum_k m_k slack_k(y^(x)) = V(x) = c'y``, hence
     sum_k s_k m_k  +  c'y  -  c'Y (x - x0)  <=  c'a.
 
 All of it is linear in (x, y, m) and, where s_k > 0, it bounds m_k: Slater's condition made quantitative. The
-rule (a, Y) with the largest slacks is one LP, the robust counterpart over the box.
+rule (a, Y) with the largest slacks is one LP, the robust counterpart over the box; what the rule then keeps
+is computed from it, so that the solver only suggests it.
 """
 
 from typing import Any
@@ -43,13 +44,14 @@ def slater_row(
     solution = lp.solve()
     if solution.status is not Status.PROVEN_OPTIMAL:
         return None
+    slacks = rule.slacks(solution.columns)
+    if slacks is None:
+        return None
     cost, slope_cost = kkt.program.follower.cost, rule.slope_costs(solution.columns)
     row = np.zeros(kkt.relaxation.shape[1])
     row[kkt.responses] = cost
     row[coupled] = -slope_cost
-    row[kkt.first_multiplier + kkt.pairs] = np.maximum(
-        0.0, rule.slacks(solution.columns) - TUNING.slater_safety
-    )
+    row[kkt.first_multiplier + kkt.pairs] = np.maximum(0.0, slacks - TUNING.slater_safety)
     limit = float(cost @ solution.columns[: cost.size] - slope_cost @ lower)
     # The rule is feasible up to the LP's tolerance only; the limit must not be tighter than the truth.
     size = 1.0 + float(np.abs(cost) @ np.abs(solution.columns[: cost.size]))
@@ -165,9 +167,18 @@ class _Rule:
         each = zip(self._reacting, self._positions(), strict=True)
         return np.array([float(cost[near] @ columns[slopes]) for near, (slopes, _) in each])
 
-    def slacks(self, columns: FloatArray) -> FloatArray:
-        """The slacks that the answer keeps over the whole box."""
-        return columns[self.size - self._sides :]
+    def slacks(self, columns: FloatArray) -> FloatArray | None:
+        """The slacks that the rule keeps over the whole box, computed from it; None where it is no rule."""
+        answer, kkt = columns[: self._columns], self._kkt
+        kept = self._slack_y @ answer + self._slack_x @ self._lower + kkt.slack_constant[kkt.pairs]
+        missed = np.abs(self._equal_y @ answer + self._equal_x @ self._lower - self._equal_to)
+        for j, (near, (slopes, _)) in enumerate(zip(self._reacting, self._positions(), strict=True)):
+            slope = columns[slopes]
+            falls = np.maximum(0.0, -(self._slack_y[:, near] @ slope + self._slack_x[:, j]))
+            kept = kept - self._width[j] * falls
+            missed += self._width[j] * np.abs(self._equal_y[:, near] @ slope + self._equal_x[:, j])
+        is_rule = missed.max(initial=0.0) <= TUNING.clearly and kept.min(initial=0.0) >= -TUNING.clearly
+        return np.asarray(kept) if is_rule else None
 
 
 def _equalities(kkt: KktSystem, coupled: IntArray) -> tuple[SparseMatrix, FloatArray, FloatArray]:
