@@ -334,7 +334,7 @@ def _run_interruptibly(highs: highspy.Highs, seconds: float) -> bool:
     loop for ever within one step of its search, deaf to its time limit: then it is left alone.
     """
     highs.HandleKeyboardInterrupt = True
-    limit = time.perf_counter() + seconds + TUNING.grace_seconds
+    limit = time.perf_counter() + seconds + _grace(highs)
     try:
         with silenced():
             highs.startSolve()
@@ -352,9 +352,14 @@ def _run_interruptibly(highs: highspy.Highs, seconds: float) -> bool:
     return False
 
 
+def _grace(highs: highspy.Highs) -> float:
+    """How long a solver may take to notice a limit: between two looks at the clock it solves whole LPs."""
+    return TUNING.grace_seconds + TUNING.grace_per_entry * float(highs.getNumNz())
+
+
 def _stop(highs: highspy.Highs) -> None:
     highs.cancelSolve()
-    limit = time.perf_counter() + TUNING.grace_seconds
+    limit = time.perf_counter() + _grace(highs)
     while highs.is_solver_running():
         highs.wait(0.1)
         if time.perf_counter() > limit:

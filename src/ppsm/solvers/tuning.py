@@ -24,8 +24,10 @@ class SolverTuning:
     """Ten thousand times tighter than what verification allows, so that it never argues about rounding."""
     retry_feasibility: float = 1e-6
     """Of a MILP that ended in numerical trouble: it often depends on the path taken."""
-    grace_seconds: float = 1.0
-    """So long after its time limit, and after it was told to stop, a search of HiGHS is waited for."""
+    grace_seconds: float = 2.0
+    """So long after its time limit, and after it was told to stop, a search of HiGHS is waited for,"""
+    grace_per_entry: float = 5e-3
+    """and that much longer for every entry of its matrix: large ones notice a limit late on a busy machine."""
     another_seed: int = 2
     """Of a search on another path."""
 
