@@ -27,7 +27,7 @@ class SolverTuning:
     grace_seconds: float = 2.0
     """So long after its time limit, and after it was told to stop, a search of HiGHS is waited for,"""
     grace_per_entry: float = 5e-3
-    """and that much longer for every entry of its matrix: large ones notice a limit late on a busy machine."""
+    """and that much longer for every entry of its matrix: large ones notice a limit late when busy."""
     another_seed: int = 2
     """Of a search on another path."""
 
