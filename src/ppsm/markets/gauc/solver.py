@@ -24,6 +24,7 @@ from ppsm.markets.tuning import TUNING
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status, relative_gap
 
+_WITHOUT_PRICES = "unit commitment without prices"
 _BY_FLOORS = "price floors"
 
 Progress = Callable[[str, float | None, float | None], None]
@@ -123,7 +124,7 @@ class Search:
         base = self._unit_commitment(np.zeros(self.followers.levels.count, dtype=np.int64))
         if base is None:
             return
-        self._raise_bound(base.bound_usd, "unit commitment without prices")
+        self._raise_bound(base.bound_usd, _WITHOUT_PRICES)
         self._try_remembered()
         if not self._closed():
             self._price_loop(base)
@@ -189,6 +190,8 @@ class Search:
         found = RememberedCommitment(
             self.power_stress, key, outcome.on, outcome.objective_usd, outcome.bound_usd, outcome.seconds
         )
+        if not levels.any():  # before anything is remembered: whoever interrupts then has a bound
+            self._raise_bound(found.bound_usd, _WITHOUT_PRICES)
         self.solver.memory.put(found)
         return found
 
