@@ -1,31 +1,41 @@
-"""The game of a small case written down once more, and solved by trying every commitment.
+"""The game of a small case written down once more, and solved by trying every commitment and selection.
+
+The leader says how many units of a fleet run in each hour and, for gas-fired plants, how many of them offer
+each block: ``on = n_1 >= n_2 >= ... >= n_B``. EM takes ``a_b`` of block b with ``s_b n_(b+1) <= a_b <=
+s_b n_b``: a unit that offers a block has the one before full. What all running units of a plant offer in all
+hours in which it runs is its **depth**; the price of that block must cover its gas.
 
 EM and GM are lists of named rows whose right-hand sides are affine in the leader's binaries; nothing of the
-package's models is used. The same rows serve :func:`best_by_enumeration` and the single-level program of
+package's models is used. The same rows serve :class:`Enumeration` and the single-level program of
 :mod:`tests.markets.single_level`.
 
 Conventions: prices of GM are optimistic (a commitment is valid if *some* optimal price vector respects the
-caps). EM's dispatch is taken to be unique; the games of :mod:`tests.markets.small_games` have no ties.
+caps). EM's burn is taken to be unique; the games of :mod:`tests.markets.small_games` have no ties.
 """
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray
 from ppsm.cases import Case
-from ppsm.cases.entities import Fleet, Link
+from ppsm.cases.entities import Bid, Fleet, Link
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import PersistentLp
+from ppsm.solvers.highs import LpSolution, PersistentLp
 from ppsm.status import Status
 
 TANGENTS = 8
 MWH_PER_MMBTU = 0.29307107
 Weights = dict[str, float]
+# Units on by fleet and hour.
+Counts = tuple[tuple[int, ...], ...]
+# Units that offer each block, by plant and hour; what is missing is open.
+Offers = dict[tuple[int, int], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -77,12 +87,16 @@ class Program:
 
 @dataclass(frozen=True)
 class Plant:
-    """A gas-fired fleet: what a running unit must give at each level, and the gas price it then tolerates."""
+    """A gas-fired fleet: ``cap_usd_per_mwh[b - 1]`` is the gas price that a plant of depth b tolerates."""
 
     link: Link
     fleet: Fleet
-    least_mw: tuple[float, ...]
     cap_usd_per_mwh: tuple[float, ...]
+
+    @property
+    def blocks(self) -> int:
+        """Number of bid blocks."""
+        return len(self.cap_usd_per_mwh)
 
     @property
     def burn_rate(self) -> float:
@@ -91,21 +105,13 @@ class Plant:
 
 
 def plants(case: Case) -> list[Plant]:
-    """Levels and caps of all gas-fired fleets, from the definition of bid validity."""
+    """All gas-fired fleets and what they tolerate, from the definition of bid validity."""
     found = []
     for link in case.links:
         fleet = next(fleet for fleet in case.fleets if fleet.fleet == link.fleet)
-        blocks = [bid for bid in case.bids if bid.fleet == link.fleet]
-        full = np.concatenate([[0.0], np.cumsum([bid.size_mw for bid in blocks])[:-1]])
         fuel = link.heat_rate_mmbtu_per_mwh * MWH_PER_MMBTU
-        found.append(
-            Plant(
-                link,
-                fleet,
-                tuple(max(float(amount), fleet.unit_min_mw) for amount in full),
-                tuple(bid.price_usd_per_mwh / fuel for bid in blocks),
-            )
-        )
+        prices = [bid.price_usd_per_mwh for bid in case.bids if bid.fleet == link.fleet]
+        found.append(Plant(link, fleet, tuple(price / fuel for price in prices)))
     return found
 
 
@@ -114,9 +120,14 @@ def unit(fleet: str, number: int, hour: int) -> str:
     return f"on:{fleet}:{number}:{hour}"
 
 
+def offer(fleet: str, block: int, number: int, hour: int) -> str:
+    """The binary of one unit that offers a block (from 1); every running unit offers the first."""
+    return unit(fleet, number, hour) if block == 1 else f"offer:{fleet}:{block}:{number}:{hour}"
+
+
 def electricity_market(case: Case) -> Program:
-    """EM; binaries are units on, started and stopped, and units on at a level (``at:plant:level:...``)."""
-    hours, level_of = len(case.load_shape), {plant.fleet.fleet: plant for plant in plants(case)}
+    """EM; binaries are units on, started and stopped, and units of plants that offer a block."""
+    hours, gas_fired = len(case.load_shape), {link.fleet for link in case.links}
     cost: Weights = {}
     rows: list[Row] = []
     for fleet in case.fleets:
@@ -124,20 +135,30 @@ def electricity_market(case: Case) -> Program:
         for hour in range(hours):
             running = [unit(fleet.fleet, i, hour) for i in range(fleet.unit_count)]
             accepted = [f"mw:{fleet.fleet}:{bid.block}:{hour}" for bid in blocks]
-            for name, bid in zip(accepted, blocks, strict=True):
-                cost[name] = bid.price_usd_per_mwh
-                rows.append(Row(f"block:{name}", {name: -1.0}, moved=dict.fromkeys(running, -bid.size_mw)))
+            cost |= {name: bid.price_usd_per_mwh for name, bid in zip(accepted, blocks, strict=True)}
+            rows += _block_rows(fleet, blocks, hour, selects=fleet.fleet in gas_fired)
             least = dict.fromkeys(running, fleet.unit_min_mw)
-            if fleet.fleet in level_of:
-                for level, amount in enumerate(level_of[fleet.fleet].least_mw):
-                    extra = amount - fleet.unit_min_mw
-                    least |= {f"at:{fleet.fleet}:{level}:{name}": extra for name in running if extra > 0}
             rows.append(Row(f"least:{fleet.fleet}:{hour}", dict.fromkeys(accepted, 1.0), moved=least))
             rows += _ramp_rows(fleet, [bid.block for bid in blocks], hour, hours)
     free: set[str] = set()
     for hour in range(hours):
         rows += _network_rows(case, hour, free)
     return Program(cost, tuple(rows), frozenset(free))
+
+
+def _block_rows(fleet: Fleet, blocks: list[Bid], hour: int, *, selects: bool) -> list[Row]:
+    """No more than is offered and, where units select their blocks, full before the next block."""
+    rows = []
+    for bid in blocks:
+        name = f"mw:{fleet.fleet}:{bid.block}:{hour}"
+        offering, beyond = (
+            [offer(fleet.fleet, block if selects else 1, i, hour) for i in range(fleet.unit_count)]
+            for block in (bid.block, bid.block + 1)
+        )
+        rows.append(Row(f"block:{name}", {name: -1.0}, moved=dict.fromkeys(offering, -bid.size_mw)))
+        if selects and bid.block < len(blocks):
+            rows.append(Row(f"full:{name}", {name: 1.0}, moved=dict.fromkeys(beyond, bid.size_mw)))
+    return rows
 
 
 def _ramp_rows(fleet: Fleet, blocks: list[int], hour: int, hours: int) -> list[Row]:
@@ -258,7 +279,7 @@ def day_patterns(fleet: Fleet, hours: int) -> Iterator[tuple[int, ...]]:
             yield counts
 
 
-def commitment_cost(case: Case, counts: tuple[tuple[int, ...], ...]) -> float:
+def commitment_cost(case: Case, counts: Counts) -> float:
     """No-load and start-up costs of a day."""
     return sum(
         fleet.no_load_usd_per_h * sum(mine)
@@ -267,20 +288,44 @@ def commitment_cost(case: Case, counts: tuple[tuple[int, ...], ...]) -> float:
     )
 
 
-def has_reserve(case: Case, counts: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether running units could give the reserve on top of the load."""
-    load = case.load_mw(0.0).sum(axis=1)
-    for hour, amount in enumerate(load):
+def has_capacity(case: Case, counts: Counts) -> bool:
+    """Whether running units could serve the load, and the reserve where there is one."""
+    constant = sum(bus.injection_mw for bus in case.buses)
+    for hour, load in enumerate(case.load_mw(0.0).sum(axis=1)):
         capacity = sum(
             fleet.unit_size_mw * mine[hour] for fleet, mine in zip(case.fleets, counts, strict=True)
         )
-        if capacity < amount * (1 + case.reserve_fraction) - 1e-9 and case.reserve_fraction > 0:
+        if capacity < load - constant - 1e-9:
+            return False
+        if case.reserve_fraction > 0 and capacity < load * (1 + case.reserve_fraction) - 1e-9:
             return False
     return True
 
 
-def binaries(case: Case, counts: tuple[tuple[int, ...], ...], levels: tuple[int, ...]) -> Weights:
-    """The leader's binaries of a commitment and of levels by plant."""
+def selections(on: int, blocks: int) -> list[tuple[int, ...]]:
+    """All ways in which so many running units can offer their blocks in order; everything comes first."""
+    if on == 0 or blocks == 1:
+        return [(on,) * blocks]
+    return [(on, *rest) for second in range(on, -1, -1) for rest in _never_more_than(second, blocks - 1)]
+
+
+def _never_more_than(first: int, length: int) -> Iterator[tuple[int, ...]]:
+    """Sequences that begin with a number and never rise."""
+    if length == 1:
+        yield (first,)
+        return
+    for second in range(first, -1, -1):
+        for rest in _never_more_than(second, length - 1):
+            yield (first, *rest)
+
+
+def depth(offers: Sequence[tuple[int, ...]]) -> int:
+    """What all running units offer in every hour in which some run; 0 where none ever runs."""
+    return min((sum(each == mine[0] for each in mine) for mine in offers if mine[0] > 0), default=0)
+
+
+def binaries(case: Case, counts: Counts, offers: Offers) -> Weights:
+    """The leader's binaries; in hours that are open every running unit offers everything."""
     values: Weights = {}
     for fleet, mine in zip(case.fleets, counts, strict=True):
         for hour, i in itertools.product(range(len(mine)), range(fleet.unit_count)):
@@ -288,89 +333,170 @@ def binaries(case: Case, counts: tuple[tuple[int, ...], ...], levels: tuple[int,
             values[unit(fleet.fleet, i, hour)] = float(i < mine[hour])
             values[f"start:{fleet.fleet}:{i}:{hour}"] = float(i < change)
             values[f"stop:{fleet.fleet}:{i}:{hour}"] = float(i < -change)
-    for plant, level in zip(plants(case), levels, strict=True):
-        name = plant.fleet.fleet
-        for k, i, hour in itertools.product(
-            range(len(plant.least_mw)), range(plant.fleet.unit_count), range(len(case.load_shape))
-        ):
-            values[f"at:{name}:{k}:{unit(name, i, hour)}"] = values[unit(name, i, hour)] * (k == level)
+    rows = {fleet.fleet: row for row, fleet in enumerate(case.fleets)}
+    for number, plant in enumerate(plants(case)):
+        for hour, on in enumerate(counts[rows[plant.fleet.fleet]]):
+            for block, count in enumerate(offers.get((number, hour), (on,) * plant.blocks), start=1):
+                for i in range(plant.fleet.unit_count):
+                    values[offer(plant.fleet.fleet, block, i, hour)] = float(i < count)
     return values
 
 
+@dataclass(frozen=True)
+class Answer:
+    """The best of all valid selections of a game: cost in $, units on by fleet, and units that offer."""
+
+    cost_usd: float
+    counts: Counts
+    offers: Offers
+
+
+class _Live:
+    """A program in names, alive in HiGHS."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.names = program, program.variables()
+        self._equal = np.array([row.equal for row in program.rows])
+        self._rows = np.arange(len(program.rows))
+        self._lp = PersistentLp(program.arrays())
+
+    def solve(self, right: FloatArray) -> LpSolution | None:
+        """Solve at a right-hand side; None where that is infeasible."""
+        self._lp.set_row_bounds(self._rows, right, np.where(self._equal, right, np.inf))
+        answer = self._lp.solve(is_bounded=True)  # all costs are at least 0
+        return answer if answer.status is Status.PROVEN_OPTIMAL else None
+
+
 class Enumeration:
-    """Every commitment of a small game, its EM and its GM."""
+    """Every commitment and selection of a small game, their EM and their GM."""
 
     def __init__(self, case: Case, demand_mwh: FloatArray) -> None:
         self.case, self.plants = case, plants(case)
-        self._electricity = electricity_market(case)
-        self._gas = gas_market(case, demand_mwh)
-        self._names = self._electricity.variables()
-        self._live = PersistentLp(self._electricity.arrays())
-        self._live_gas = PersistentLp(self._gas.arrays())
-        self._balance = {row.name: i for i, row in enumerate(self._gas.rows) if row.name.startswith("gas:")}
-        self._dual = _DualOfGas(self._gas)
-
-    def dispatch(
-        self, counts: tuple[tuple[int, ...], ...], levels: tuple[int, ...]
-    ) -> tuple[float, FloatArray] | None:
-        """EM's cost and the burn by plant; None where the load cannot be served."""
-        right = self._electricity.right_sides(binaries(self.case, counts, levels))
-        upper = np.where([row.equal for row in self._electricity.rows], right, np.inf)
-        self._live.set_row_bounds(np.arange(right.size), right, upper)
-        answer = self._live.solve()
-        if answer.status is not Status.PROVEN_OPTIMAL:
-            return None
-        output = dict(zip(self._names, answer.columns.tolist(), strict=True))
-        burn = [
-            plant.burn_rate
-            * sum(value for name, value in output.items() if name.startswith(f"mw:{plant.fleet.fleet}:"))
-            for plant in self.plants
-        ]
-        return answer.objective, np.array(burn)
-
-    def valid(self, counts: tuple[tuple[int, ...], ...], levels: tuple[int, ...], burn: FloatArray) -> bool:
-        """Whether GM can serve the burn at some optimal prices that all running plants tolerate."""
-        right = self._gas.right_sides({})
-        caps: dict[str, float] = {}
-        running = {fleet.fleet for fleet, mine in zip(self.case.fleets, counts, strict=True) if any(mine)}
-        for plant, level, amount in zip(self.plants, levels, burn, strict=True):
-            row = f"gas:{plant.link.junction}"
-            right[self._balance[row]] += amount
-            if plant.fleet.fleet in running:
-                caps[row] = min(plant.cap_usd_per_mwh[level], caps.get(row, math.inf))
-        upper = np.where([row.equal for row in self._gas.rows], right, np.inf)
-        self._live_gas.set_row_bounds(np.arange(right.size), right, upper)
-        answer = self._live_gas.solve()
-        if answer.status is not Status.PROVEN_OPTIMAL:
-            return False
-        best = self._dual.largest(right, {self._balance[row]: cap for row, cap in caps.items()})
-        return best >= answer.objective - 1e-7 * max(1.0, abs(answer.objective))
+        self._hours = range(len(case.load_shape))
+        order = {fleet.fleet: row for row, fleet in enumerate(case.fleets)}
+        self._fleet_of = [order[plant.fleet.fleet] for plant in self.plants]
+        electricity, gas = electricity_market(case), gas_market(case, demand_mwh)
+        self._electricity, self._gas, self._dual = _Live(electricity), _Live(gas), _DualOfGas(gas)
+        burning = gas_market(case, demand_mwh, burn_from_dispatch=True)
+        self._both = _Live(Program(electricity.cost, (*electricity.rows, *burning.rows), electricity.free))
+        self._full = {row.name: i for i, row in enumerate(electricity.rows) if row.name.startswith("full:")}
+        self._balance = {row.name: i for i, row in enumerate(gas.rows) if row.name.startswith("gas:")}
+        self._burns = np.array(
+            [
+                [
+                    plant.burn_rate * name.startswith(f"mw:{plant.fleet.fleet}:")
+                    for name in self._electricity.names
+                ]
+                for plant in self.plants
+            ]
+        ).reshape(len(self.plants), -1)
 
     def best(self) -> float | None:
-        """The least cost of all valid commitments; None where there is none."""
-        hours = len(self.case.load_shape)
-        zero = tuple(0 for _ in self.plants)
-        every = itertools.product(*(list(day_patterns(fleet, hours)) for fleet in self.case.fleets))
-        # EM at level 0 is a lower bound on the cost of a commitment, so the cheapest come first
-        queue = []
-        for counts in every:
-            first = self.dispatch(counts, zero) if has_reserve(self.case, counts) else None
-            if first is not None:
-                queue.append((commitment_cost(self.case, counts) + first[0], counts))
+        """The least cost of all valid selections; None where there is none."""
+        answer = self.answer()
+        return None if answer is None else answer.cost_usd
+
+    def answer(self) -> Answer | None:
+        """The best of all valid selections."""
+        best: Answer | None = None
+        for bound, counts in self.commitments():
+            if best is not None and bound >= best.cost_usd:
+                break
+            best = self._best_selection(counts, {}, best)
+        return best
+
+    def best_of_levels(self) -> float | None:
+        """The least cost of another game: running units offer everything, and levels say what is full.
+
+        What the leader gains by not selecting a block is the difference to :meth:`best`.
+        """
         best = math.inf
-        for bound, counts in sorted(queue):
+        for bound, counts in self.commitments():
             if bound >= best:
                 break
-            best = min(best, self._best_levels(counts, best))
+            fixed = commitment_cost(self.case, counts)
+            for levels in itertools.product(*(range(plant.blocks) for plant in self.plants)):
+                cleared = self.dispatch(counts, {}, levels)
+                if cleared is not None and fixed + cleared[0] < best:
+                    depths = [
+                        (level + 1) * any(counts[row])
+                        for level, row in zip(levels, self._fleet_of, strict=True)
+                    ]
+                    best = fixed + cleared[0] if self.valid(depths, cleared[1]) else best
         return None if math.isinf(best) else best
 
-    def _best_levels(self, counts: tuple[tuple[int, ...], ...], best: float) -> float:
-        fixed = commitment_cost(self.case, counts)
-        for levels in itertools.product(*(range(len(plant.least_mw)) for plant in self.plants)):
-            answer = self.dispatch(counts, levels)
-            if answer is not None and fixed + answer[0] < best and self.valid(counts, levels, answer[1]):
-                best = fixed + answer[0]
+    @cached_property
+    def _listed(self) -> list[tuple[float, Counts]]:
+        every = itertools.product(
+            *(list(day_patterns(fleet, len(self._hours))) for fleet in self.case.fleets)
+        )
+        queue = []
+        for counts in every:
+            if has_capacity(self.case, counts):
+                # the cheapest dispatch that GM can serve, whatever is selected
+                program = self._both.program
+                right = program.right_sides(binaries(self.case, counts, {}))
+                right[list(self._full.values())] = 0.0
+                first = self._both.solve(right)
+                if first is not None:
+                    queue.append((commitment_cost(self.case, counts) + first.objective, counts))
+        return sorted(queue)
+
+    def commitments(self) -> list[tuple[float, Counts]]:
+        """Commitments with a lower bound on the cost of all their selections, the lowest first."""
+        return self._listed
+
+    def _best_selection(self, counts: Counts, offers: Offers, best: Answer | None) -> Answer | None:
+        """Decide hour by hour and plant by plant; EM with the rest left open bounds the cost from below."""
+        cleared = self.dispatch(counts, offers)
+        if cleared is None:
+            return best
+        cost = commitment_cost(self.case, counts) + cleared[0]
+        if best is not None and cost >= best.cost_usd:
+            return best
+        places = itertools.product(self._hours, range(len(self.plants)))
+        place = next(((plant, hour) for hour, plant in places if (plant, hour) not in offers), None)
+        if place is None:
+            depths = [
+                depth([offers[plant, hour] for hour in self._hours]) for plant in range(len(self.plants))
+            ]
+            return Answer(cost, counts, offers) if self.valid(depths, cleared[1]) else best
+        on = counts[self._fleet_of[place[0]]][place[1]]
+        for choice in selections(on, self.plants[place[0]].blocks):
+            best = self._best_selection(counts, {**offers, place: choice}, best)
         return best
+
+    def dispatch(
+        self, counts: Counts, offers: Offers, levels: Sequence[int] = ()
+    ) -> tuple[float, FloatArray] | None:
+        """EM's cost and the burn by plant; None where the load cannot be served.
+
+        Where a plant and hour are open, running units offer everything and must have their first ``levels``
+        blocks full.
+        """
+        right = self._electricity.program.right_sides(binaries(self.case, counts, offers))
+        for number, plant in enumerate(self.plants):
+            first = levels[number] if levels else 0
+            for hour, block in itertools.product(self._hours, range(first + 1, plant.blocks)):
+                if (number, hour) not in offers:
+                    right[self._full[f"full:mw:{plant.fleet.fleet}:{block}:{hour}"]] = 0.0
+        answer = self._electricity.solve(right)
+        return None if answer is None else (answer.objective, self._burns @ answer.columns)
+
+    def valid(self, depths: Sequence[int], burn: FloatArray) -> bool:
+        """Whether GM can serve the burn at some optimal prices that all running plants tolerate."""
+        right = self._gas.program.right_sides({})
+        caps: dict[int, float] = {}
+        for plant, deep, amount in zip(self.plants, depths, burn, strict=True):
+            row = self._balance[f"gas:{plant.link.junction}"]
+            right[row] += amount
+            if deep > 0:
+                caps[row] = min(plant.cap_usd_per_mwh[deep - 1], caps.get(row, math.inf))
+        answer = self._gas.solve(right)
+        if answer is None:
+            return False
+        best = self._dual.largest(right, caps)
+        return best >= answer.objective - 1e-7 * max(1.0, abs(answer.objective))
 
 
 class _DualOfGas:

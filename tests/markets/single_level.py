@@ -4,11 +4,12 @@ EM and GM are merged into one linear program with cost ``EM + weight x GM``: for
 first and GM at EM's dispatch (a lexicographic order), and its duals on the gas balances, divided by the
 weight, are GM's prices. The program then holds
 
-- the leader's binaries with the rules of commitment, and one level per plant;
+- the leader's binaries with the rules of commitment, the blocks that each unit of a plant offers, and the
+  plant's depth: what all its running units offer in all hours;
 - merged primal, merged dual and their equal value; products of duals and binaries are linearised (McCormick);
 - EM's own dual and equal value once more: where GM cannot serve EM's dispatch, merging alone would let EM
   yield, but in the game such a commitment has no answer;
-- bid validity: the price at a plant that runs is at most the cap of its level.
+- bid validity: the price at a plant that runs is at most the cap of its depth.
 
 Duals of the rows that binaries move are bounded by ``DUAL_BOUND``; an answer at that bound is refused. A
 solver takes 1 - 1e-10 for one, which the bounds magnify: an answer must survive exact binaries or is cut off.
@@ -25,6 +26,7 @@ from tests.markets.reference import (
     Weights,
     electricity_market,
     gas_market,
+    offer,
     plants,
     unit,
 )
@@ -104,7 +106,7 @@ def best_by_single_level(case: Case, demand_mwh: FloatArray, seconds: float = 12
     for fleet in case.fleets:
         _add_commitment(milp, fleet, len(case.load_shape))
     _add_reserve(milp, case)
-    _add_levels(milp, case)
+    _add_selection(milp, case)
     electricity = electricity_market(case)
     gas = gas_market(case, demand_mwh, burn_from_dispatch=True)
     merged = Program(
@@ -182,21 +184,23 @@ def _add_reserve(milp: _Milp, case: Case) -> None:
             milp.row(capacity, low=float(load) * (1 + case.reserve_fraction))
 
 
-def _add_levels(milp: _Milp, case: Case) -> None:
-    """One level per plant, and the product of each level with each running unit."""
+def _add_selection(milp: _Milp, case: Case) -> None:
+    """Blocks in order, units in order, and the depth that all running units offer in every hour."""
     for plant in plants(case):
         name = plant.fleet.fleet
-        levels = [milp.column(f"level:{name}:{k}", 0.0, 1.0, whole=True) for k in range(len(plant.least_mw))]
-        milp.row(dict.fromkeys(levels, 1.0), 1.0, 1.0)
+        depths = [milp.column(f"depth:{name}:{b}", 0.0, 1.0, whole=True) for b in range(1, plant.blocks + 1)]
+        milp.row(dict.fromkeys(depths, 1.0), 1.0, 1.0)
         runs = milp.column(f"runs:{name}", 0.0, 1.0, whole=True)
         for i, hour in itertools.product(range(plant.fleet.unit_count), range(len(case.load_shape))):
             on = unit(name, i, hour)
             milp.row({runs: 1.0, on: -1.0}, low=0.0)
-            for k, level in enumerate(levels):
-                both = milp.column(f"at:{name}:{k}:{on}", 0.0, 1.0, whole=True)
-                milp.row({both: 1.0, on: -1.0}, high=0.0)
-                milp.row({both: 1.0, level: -1.0}, high=0.0)
-                milp.row({both: 1.0, on: -1.0, level: -1.0}, low=-1.0)
+            for block in range(2, plant.blocks + 1):
+                mine = milp.column(offer(name, block, i, hour), 0.0, 1.0, whole=True)
+                milp.row({offer(name, block - 1, i, hour): 1.0, mine: -1.0}, low=0.0)
+                if i > 0:
+                    milp.row({offer(name, block, i - 1, hour): 1.0, mine: -1.0}, low=0.0)
+                # a plant as deep as this block has it from every unit that runs
+                milp.row({mine: 1.0, on: -1.0, **dict.fromkeys(depths[block - 1 :], -1.0)}, low=-1.0)
 
 
 def _add_equal_value(milp: _Milp, program: Program, tag: str) -> None:
@@ -231,7 +235,7 @@ def _add_product(milp: _Milp, dual: str, binary: str) -> str:
 def _add_validity(milp: _Milp, case: Case) -> None:
     for plant in plants(case):
         name = plant.fleet.fleet
-        # price = dual / weight <= cap of the level, unless the plant never runs
+        # price = dual / weight <= cap of the depth, unless the plant never runs
         weights = {f"dual:both:gas:{plant.link.junction}": 1.0 / GAS_WEIGHT, f"runs:{name}": PRICE_BOUND}
-        weights |= {f"level:{name}:{k}": -cap for k, cap in enumerate(plant.cap_usd_per_mwh)}
+        weights |= {f"depth:{name}:{b}": -cap for b, cap in enumerate(plant.cap_usd_per_mwh, start=1)}
         milp.row(weights, high=PRICE_BOUND)

@@ -4,8 +4,12 @@ Two or three hours; one to three buses with a line that can be full; coal, oil a
 fleets of one or two units with up to three blocks; ramps, minimum times, reserve and must-run units in some;
 a gas network of two to four junctions with pipes, at times a compressor and line pack. Figures are drawn from
 continuous ranges, so that neither EM nor GM has ties except by accident of probability zero.
+
+:func:`steep_game` draws games of the same parts whose supply of gas has steps so steep that it is often best
+to keep blocks back: gas-fired fleets of two units, blocks between those of coal, pipes that are full.
 """
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +35,9 @@ MWH_PER_MMBTU = 0.29307107
 # Gas prices that the blocks of a bid cover lie around these, $/MWh; supply steps lie between them.
 _THRESHOLDS = (14.0, 21.0, 28.0)
 _SUPPLY_PRICES = (10.0, 17.0, 24.0, 31.0)
+# Pressures at every junction, and what prices of two bids differ by at least in a steep game, $/MWh.
+_PRESSURES_BAR = (30.0, 60.0)
+_LEAST_DIFFERENCE = 0.4
 
 
 def small_game(seed: int) -> tuple[Case, FloatArray]:
@@ -78,6 +85,137 @@ def small_game(seed: int) -> tuple[Case, FloatArray]:
     )
     check_case(case)
     return case, case.demand_mwh(0.0) * draw.uniform(0.5, 1.5, len(deliveries))
+
+
+def steep_game(seed: int) -> tuple[Case, FloatArray]:
+    """A game in which keeping blocks of gas back is often best; the same for the same seed."""
+    draw = np.random.default_rng([18, seed])
+    hours = int(draw.choice([2, 2, 3]))
+    buses, lines = _power_network(draw)
+    fleets, bids = _steep_fleets(draw, buses, hours)
+    while _closest_prices(bids) < _LEAST_DIFFERENCE:
+        fleets, bids = _steep_fleets(draw, buses, hours)
+    plants = [fleet for fleet in fleets if fleet.fuel == "gas"]
+    junctions, _, compressors = _gas_network(draw)
+    places = [row.junction for row in junctions]
+    links = tuple(
+        Link(fleet.fleet, str(draw.choice(places[1:])), _heat_rate(bids, fleet.fleet, draw), 1.0)
+        for fleet in plants
+    )
+    burn = hours * sum(
+        link.burn_mwh_per_mwh * fleet.unit_size_mw * fleet.unit_count
+        for link, fleet in zip(links, plants, strict=True)
+    )
+    demand = float(draw.uniform(0.2, 0.8)) * burn
+    homes = sorted(draw.choice(places[1:], size=min(2, len(places) - 1), replace=False).tolist())
+    shares = draw.dirichlet(np.full(len(homes), 3.0))
+    case = Case(
+        name=f"steep{seed}",
+        title="a small random game with steep supply",
+        source="drawn at random",
+        base_mva=100.0,
+        reserve_fraction=float(draw.choice([0.0, 0.0, 0.08])),
+        power_stress=(0.0,),
+        gas_stress=(0.0,),
+        buses=buses,
+        lines=lines,
+        fleets=fleets,
+        bids=bids,
+        junctions=junctions,
+        pipes=_steep_pipes(draw, places, {row.to_junction for row in compressors}, demand + burn),
+        compressors=compressors,
+        regulators=(),
+        supplies=_steep_supplies(draw, places, demand, burn),
+        deliveries=tuple(
+            Delivery(f"d{i}", place, float(share) * demand, 10 * demand)
+            for i, (place, share) in enumerate(zip(homes, shares, strict=True))
+        ),
+        links=links,
+        load_shape=tuple(LoadHour(hour, float(draw.uniform(0.6, 1.0))) for hour in range(hours)),
+    )
+    check_case(case)
+    # now and then more than the wells and pipes can give
+    strain = float(draw.choice([1.0, 3.0], p=[0.94, 0.06]))
+    return case, case.demand_mwh(0.0) * strain * draw.uniform(0.9, 1.1, len(homes))
+
+
+def _closest_prices(bids: tuple[Bid, ...]) -> float:
+    return float(np.diff(np.sort([bid.price_usd_per_mwh for bid in bids])).min())
+
+
+def _steep_fleets(
+    draw: np.random.Generator, buses: tuple[Bus, ...], hours: int
+) -> tuple[tuple[Fleet, ...], tuple[Bid, ...]]:
+    """Coal, one or two gas-fired fleets whose blocks lie between those of coal, and oil for all else."""
+    total = sum(bus.load_mw for bus in buses)
+    fleets: list[Fleet] = []
+    bids: list[Bid] = []
+    units = int(draw.integers(1, 3))
+    kinds = [("coal", "coal", 1, 2, 22.0, 0.6), ("oil", "oil", 1, 2, 115.0, 0.95)]
+    # as many blocks as leave few enough selections to try them all
+    kinds.append(("gas1", "gas", units, 2 if units * hours > 4 else int(draw.integers(2, 4)), 30.0, 0.55))
+    if draw.random() < 0.6:
+        kinds.append(("gas2", "gas", 1, int(draw.integers(1, 3)), 33.0, 0.35))
+    for name, fuel, count, blocks, price, share in kinds:
+        size = total * share / count * float(draw.uniform(0.8, 1.15))
+        slow = draw.random() < 0.35
+        fleets.append(
+            Fleet(
+                fleet=name,
+                bus=str(draw.choice([bus.bus for bus in buses])),
+                fuel=fuel,
+                technology="any",
+                unit_count=count,
+                unit_size_mw=size,
+                unit_min_mw=size * float(draw.uniform(0.05, 0.25)),
+                ramp_mw_per_h=size * float(draw.uniform(0.15, 0.6) if slow else 2.0),
+                min_up_h=int(draw.integers(0, 3)),
+                min_down_h=int(draw.integers(0, 3)),
+                no_load_usd_per_h=float(draw.uniform(0, 300)),
+                start_usd=float(draw.uniform(0, 500)),
+                must_run=int(fuel == "coal" and draw.random() < 0.4),
+            )
+        )
+        shares = np.sort(draw.uniform(0.3, 0.85, blocks - 1))
+        sizes = size * np.diff(np.concatenate([[0.0], shares, [1.0]]))
+        step = {"coal": (1.7, 2.6), "oil": (1.02, 1.1), "gas": (1.08, 1.5)}[fuel]
+        prices = price * float(draw.uniform(0.9, 1.1)) * np.cumprod([1.0, *draw.uniform(*step, blocks - 1)])
+        bids += [Bid(name, b + 1, float(sizes[b]), float(prices[b])) for b in range(blocks)]
+    return tuple(fleets), tuple(bids)
+
+
+def _steep_pipes(
+    draw: np.random.Generator, places: list[str], compressed: set[str], need_mwh: float
+) -> tuple[Pipe, ...]:
+    """A pipe to every place without a compressor; some cannot carry all that may be needed."""
+    largest_drop = math.sqrt(_PRESSURES_BAR[1] ** 2 - _PRESSURES_BAR[0] ** 2)
+    pipes = []
+    for i in range(1, len(places)):
+        if places[i] not in compressed:
+            factor = float(draw.uniform(0.5, 1.6)) * need_mwh / largest_drop
+            before = places[int(draw.integers(0, i))]
+            pipes.append(Pipe(f"p{i}", before, places[i], "forward", 50.0, 0.5, factor))
+    return tuple(pipes)
+
+
+def _steep_supplies(
+    draw: np.random.Generator, places: list[str], demand_mwh: float, burn_mwh: float
+) -> tuple[SupplyBid, ...]:
+    """Cheap gas for the homes and some of the burn, then steps that fewer and fewer blocks cover."""
+    sizes = (
+        demand_mwh + burn_mwh * float(draw.uniform(0.08, 0.4)),
+        burn_mwh * float(draw.uniform(0.03, 0.15)),
+        burn_mwh * float(draw.uniform(0.2, 1.0)),
+    )
+    prices = (float(draw.uniform(8, 12.5)), float(draw.uniform(15, 30)), float(draw.uniform(32, 80)))
+    wells = [
+        SupplyBid("wells", places[0], number, size, price)
+        for number, (size, price) in enumerate(zip(sizes, prices, strict=True), start=1)
+    ]
+    tank = SupplyBid(
+        "tank", places[-1], 1, burn_mwh * float(draw.uniform(0.03, 0.4)), float(draw.uniform(12, 60))
+    )
+    return (*wells, tank)
 
 
 def _power_network(draw: np.random.Generator) -> tuple[tuple[Bus, ...], tuple[Line, ...]]:
@@ -151,7 +289,8 @@ def _gas_network(
 ) -> tuple[tuple[Junction, ...], tuple[Pipe, ...], tuple[Compressor, ...]]:
     count = int(draw.integers(2, 5))
     junctions = tuple(
-        Junction(f"j{i}", 41.0 + i, -76.0, 30.0, 60.0, float(draw.choice([0.0, 20.0]))) for i in range(count)
+        Junction(f"j{i}", 41.0 + i, -76.0, *_PRESSURES_BAR, float(draw.choice([0.0, 20.0])))
+        for i in range(count)
     )
     pipes, compressors = [], []
     for i in range(1, count):
