@@ -146,9 +146,8 @@ def _as_plain_data(
     if not solution.status.has_answer:
         from ppsm.markets.check.shortages import explain_game
 
-        remembered = solver.memory.get(solution.power_stress, (0,) * len(case.links))
-        on = None if remembered is None else remembered.on
-        result["explanation"] = explain_game(solver.followers, solution.power_stress, solution.demand_mwh, on)
+        unaware = solver.unaware_answer(solution.power_stress)
+        result["explanation"] = explain_game(solver.followers, solution.demand_mwh, unaware)
     return result
 
 

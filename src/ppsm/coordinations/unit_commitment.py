@@ -135,8 +135,8 @@ class GaucCoordination:
             self.decisions_solved += 1
             self._decided[key] = (
                 None
-                if outcome.on is None
-                else self.followers.power_answer(self.power_stress, outcome.on, levels)
+                if outcome.columns is None
+                else self.followers.answer_to_plan(self.power_stress, outcome.columns, levels)
             )
         return self._decided[key]
 

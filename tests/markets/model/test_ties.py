@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.markets.small_games import small_game
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import FloatArray, IntArray
 from ppsm.cases import load_case
 from ppsm.markets.model.clearing import GasClearing
 from ppsm.markets.model.electricity import ElectricityMarket
@@ -15,22 +15,31 @@ from ppsm.markets.model.gas import build_gas_market
 from ppsm.solvers.mip import SolveLimits
 
 
+def every_block(followers: Followers, on: IntArray) -> IntArray:
+    """All blocks of all running units (links x blocks x hours)."""
+    there = np.arange(followers.levels.size_mw.shape[1])[None, :] < followers.levels.blocks[:, None]
+    running = on[followers.commitment.link_fleets]
+    offers: IntArray = np.where(there[:, :, None], running[:, None, :], 0)
+    return offers
+
+
 @pytest.mark.parametrize("seed", [8, 9])
 def test_the_burn_of_a_commitment_does_not_depend_on_what_was_dispatched_before(seed: int) -> None:
     drawn, _ = small_game(seed)
     case = replace(drawn, bids=tuple(replace(bid, price_usd_per_mwh=30.0) for bid in drawn.bids))
     followers = Followers(case)
-    least = followers.levels.least_at(np.zeros(followers.levels.count, dtype=np.int64))
     on = followers.commitment.solve(followers.commitment.at(0.0), SolveLimits(gap=1e-6)).on
     assert on is not None
-    first = ElectricityMarket(case).clear(0.0, on, least)
+    offers = every_block(followers, on)
+    first = ElectricityMarket(case).clear(0.0, on, offers // 2, offers)
     assert first is not None
     busy = ElectricityMarket(case)
     generator = np.random.default_rng(seed)
     most = np.array([fleet.unit_count for fleet in case.fleets])[:, None] + 1
     for _ in range(30):
-        busy.clear(generator.uniform(-0.5, 0.2), generator.integers(0, most, size=on.shape), least)
-        again = busy.clear(0.0, on, least)
+        other = generator.integers(0, most, size=on.shape)
+        busy.clear(generator.uniform(-0.5, 0.2), other, 0 * offers, every_block(followers, other))
+        again = busy.clear(0.0, on, offers // 2, offers)
         assert again is not None
         assert first.burn_mwh.tolist() == again.burn_mwh.tolist()
 

@@ -19,6 +19,8 @@ from ppsm.markets.gauc.solver import GaucSolution
 
 # Relative to the amounts compared.
 TOLERANCE = 1e-6
+# Room for the rounding of the claimed numbers, well within the tolerance of the comparison.
+_ROOM = 2e-7
 _INVALID_BID = "the last selected block does not cover the fuel"
 _MWH_PER_MMBTU = 0.29307107
 _TANGENTS = 8
@@ -56,12 +58,12 @@ class Certificate:
 
 def certify(solution: GaucSolution) -> Certificate:
     """Check commitment, EM, GM, validity and costs of an answer."""
-    levels, prices = solution.levels, solution.gas_prices_usd_per_mwh
+    offers, prices = solution.offers, solution.gas_prices_usd_per_mwh
     if (
         solution.on is None
         or solution.output_mw is None
         or solution.burn_mwh is None
-        or levels is None
+        or offers is None
         or prices is None
     ):
         return Certificate((Fault("incomplete", "no answer to check", math.inf, ""),))
@@ -69,9 +71,9 @@ def certify(solution: GaucSolution) -> Certificate:
     case, on, output = solution.case, solution.on, solution.output_mw
     _check_commitment(case, on, found)
     _check_reserve(case, solution.power_stress, on, output, found)
-    least = _check_levels(case, on, output, levels, found)
-    best = _cheapest_dispatch(case, solution.power_stress, on, least)
-    served = _cheapest_dispatch(case, solution.power_stress, on, least, output)
+    _check_offers(case, on, output, offers, found)
+    best = _cheapest_dispatch(case, solution.power_stress, on, offers)
+    served = _cheapest_dispatch(case, solution.power_stress, on, offers, output)
     _compare(found, "EM can do better", "dispatch", solution.electricity_value_usd, best, "$")
     _compare(
         found,
@@ -83,8 +85,8 @@ def certify(solution: GaucSolution) -> Certificate:
     )
     _check_cost(case, on, solution, found)
     _check_burn(case, output, solution.burn_mwh, found)
-    _check_gas(solution, on, levels, found)
-    _check_bids(case, on, levels, prices, found)
+    _check_gas(solution, on, offers, found)
+    _check_bids(case, on, offers, prices, found)
     bound = solution.bound_usd
     if (
         bound is not None
@@ -134,30 +136,48 @@ def _check_reserve(case: Case, stress: float, on: IntArray, output: FloatArray, 
         found.append(Fault("too little reserve", f"hour {hour}", float(missing.max()), "MW"))
 
 
-def _check_levels(
-    case: Case, on: IntArray, output: FloatArray, levels: IntArray, found: list[Fault]
-) -> FloatArray:
-    """Least output of a running unit by fleet: its own, or the full blocks below its last selected one."""
-    least = np.array([fleet.unit_min_mw for fleet in case.fleets])
+def _check_offers(case: Case, on: IntArray, output: FloatArray, offers: IntArray, found: list[Fault]) -> None:
+    """Blocks are offered in order and by running units alone; nothing is given below the least output."""
     index = {fleet.fleet: i for i, fleet in enumerate(case.fleets)}
-    for name, (full, _) in _last_selected(case, on, levels).items():
-        least[index[name]] = max(least[index[name]], full)
+    for link, mine in zip(case.links, offers, strict=True):
+        blocks = sum(bid.fleet == link.fleet for bid in case.bids)
+        running = on[index[link.fleet]]
+        in_order = (np.diff(mine, axis=0) <= 0).all() and mine.min() >= 0 and not mine[blocks:].any()
+        if not in_order or (mine[0] != running).any():
+            found.append(Fault("blocks selected out of order", link.fleet, math.inf, "units"))
     for row, fleet in enumerate(case.fleets):
         running = on[row] > 0
         each = output[row, running] / on[row, running]
-        if running.any() and each.min() < least[row] * (1 - TOLERANCE) - TOLERANCE:
-            found.append(Fault("below least output", fleet.fleet, least[row] - each.min(), "MW"))
+        if running.any() and each.min() < fleet.unit_min_mw * (1 - TOLERANCE) - TOLERANCE:
+            found.append(Fault("below least output", fleet.fleet, fleet.unit_min_mw - each.min(), "MW"))
         if (output[row, ~running] > TOLERANCE).any():
             found.append(
                 Fault("output without a running unit", fleet.fleet, output[row, ~running].max(), "MW")
             )
-    return least
+
+
+def _accepted_bounds(
+    case: Case, on: IntArray, offers: IntArray, hour: int
+) -> list[tuple[float | None, float | None]]:
+    """What EM may accept of every bid in an hour: all that is offered, no less than the next block asks."""
+    rows = {link.fleet: row for row, link in enumerate(case.links)}
+    bounds: list[tuple[float | None, float | None]] = []
+    for i, fleet in enumerate(case.fleets):
+        for bid in (bid for bid in case.bids if bid.fleet == fleet.fleet):
+            count, after = on[i, hour], 0
+            if fleet.fleet in rows:
+                mine = offers[rows[fleet.fleet], :, hour]
+                count, after = mine[bid.block - 1], mine[bid.block] if bid.block < mine.size else 0
+            low, high = bid.size_mw * float(after), bid.size_mw * float(count)
+            room = _ROOM * max(1.0, high)
+            bounds.append((max(low - room, 0.0), high + room))
+    return bounds
 
 
 def _cheapest_dispatch(
-    case: Case, stress: float, on: IntArray, least: FloatArray, output: FloatArray | None = None
+    case: Case, stress: float, on: IntArray, offers: IntArray, output: FloatArray | None = None
 ) -> float:
-    """EM's optimal cost at a commitment, or the cost of a given output under the same rules."""
+    """EM's optimal cost at a commitment and offers, or the cost of a given output under the same rules."""
     fleets, hours = on.shape
     bids = [(i, bid) for i, f in enumerate(case.fleets) for bid in case.bids if bid.fleet == f.fleet]
     owner = np.array([i for i, _ in bids])
@@ -183,12 +203,13 @@ def _cheapest_dispatch(
     hourly = sp.vstack([wires, -wires, -total])
     equal = sp.hstack([sp.csr_array(place), sp.csr_array(-ends.T @ flow)])
     load = case.load_mw(stress) - np.array([bus.injection_mw for bus in case.buses])
+    least = np.array([fleet.unit_min_mw for fleet in case.fleets])
     upper, right, balance = [], [], []
     bounds: list[tuple[float | None, float | None]] = []
     for hour in range(hours):
         right.append(np.concatenate([limit + shift[rated], limit - shift[rated], -least * on[:, hour]]))
         balance.append(load[hour] - ends.T @ shift)
-        bounds += [(0.0, bid.size_mw * on[i, hour]) for i, bid in bids]
+        bounds += _accepted_bounds(case, on, offers, hour)
         bounds += [(0.0, 0.0)] + [(None, None)] * (count - 1)
         upper.append(hourly)
     ramps, ramp_right = _ramps(case, on, total, width)
@@ -232,8 +253,7 @@ def _ramps(case: Case, on: IntArray, total: Any, width: int) -> tuple[Any, Float
 def _solve(
     cost: FloatArray, rows: Any, limits: FloatArray, equations: Any, values: FloatArray, bounds: Any
 ) -> float:
-    # Room for the rounding of the claimed numbers, well within the tolerance of the comparison.
-    slack = 2e-7 * np.maximum(1.0, np.abs(limits))
+    slack = _ROOM * np.maximum(1.0, np.abs(limits))
     solve: Any = linprog
     answer = solve(
         cost, A_ub=rows, b_ub=limits + slack, A_eq=equations, b_eq=values, bounds=bounds, method="highs"
@@ -259,13 +279,13 @@ def _check_burn(case: Case, output: FloatArray, burn: FloatArray, found: list[Fa
         _compare(found, "burn does not follow from the output", link.fleet, float(burn[number]), value, "MWh")
 
 
-def _check_gas(solution: GaucSolution, on: IntArray, levels: IntArray, found: list[Fault]) -> None:
+def _check_gas(solution: GaucSolution, on: IntArray, offers: IntArray, found: list[Fault]) -> None:
     """GM solved again, and once more with a virtual supply at every running plant's highest valid price."""
     case = solution.case
     rows, limits, equations, values, cost, bounds = _gas_program(solution)
     value = _solve(cost, rows, limits, equations, values, bounds)
     _compare(found, "GM has another value", "gas market", solution.gas_value_usd, value, "$")
-    caps = _caps(case, on, levels)
+    caps = _caps(case, on, offers)
     names = [row.junction for row in case.junctions]
     virtual = sp.csr_array(
         (np.ones(len(caps)), ([names.index(junction) for junction in caps], np.arange(len(caps)))),
@@ -283,42 +303,47 @@ def _check_gas(solution: GaucSolution, on: IntArray, levels: IntArray, found: li
         found.append(Fault("bids are invalid at every optimal gas price", "gas market", value - free, "$"))
 
 
-def _check_bids(case: Case, on: IntArray, levels: IntArray, prices: FloatArray, found: list[Fault]) -> None:
+def _check_bids(case: Case, on: IntArray, offers: IntArray, prices: FloatArray, found: list[Fault]) -> None:
     """The answer's own gas prices against the bid of every running plant."""
     paid = {row.junction: float(price) for row, price in zip(case.junctions, prices, strict=True)}
-    covered = _covered(case, on, levels)
+    covered = _covered(case, on, offers)
     for link in case.links:
         excess = paid[link.junction] - covered.get(link.fleet, math.inf)
         if excess > TOLERANCE * abs(paid[link.junction]):
             found.append(Fault(_INVALID_BID, link.fleet, excess, "$/MWh of gas"))
 
 
-def _last_selected(case: Case, on: IntArray, levels: IntArray) -> dict[str, tuple[float, float]]:
-    """The last selected block of each running plant: MW of the full blocks before it, and its price."""
+def _last_selected(case: Case, on: IntArray, offers: IntArray) -> dict[str, float]:
+    """The price of the last block that all running units of a plant offer in all hours, by fleet."""
     index = {fleet.fleet: i for i, fleet in enumerate(case.fleets)}
-    selected: dict[str, tuple[float, float]] = {}
-    for link, level in zip(case.links, levels, strict=True):
-        blocks = sorted((b for b in case.bids if b.fleet == link.fleet), key=lambda b: b.block)
-        if (on[index[link.fleet]] > 0).any():
-            last = blocks[min(int(level), len(blocks) - 1)]
-            full = sum(bid.size_mw for bid in blocks if bid.block < last.block)
-            selected[link.fleet] = full, last.price_usd_per_mwh
+    selected: dict[str, float] = {}
+    for link, mine in zip(case.links, offers, strict=True):
+        running = on[index[link.fleet]]
+        prices = [
+            b.price_usd_per_mwh for b in sorted(case.bids, key=lambda b: b.block) if b.fleet == link.fleet
+        ]
+        depths = [
+            sum(bool(count == running[hour]) for count in mine[: len(prices), hour])
+            for hour in np.flatnonzero(running > 0)
+        ]
+        if depths:
+            selected[link.fleet] = prices[min(depths) - 1]
     return selected
 
 
-def _covered(case: Case, on: IntArray, levels: IntArray) -> dict[str, float]:
+def _covered(case: Case, on: IntArray, offers: IntArray) -> dict[str, float]:
     """Highest gas price in $/MWh that the bid of each running plant covers, by fleet."""
-    selected = _last_selected(case, on, levels)
+    selected = _last_selected(case, on, offers)
     return {
-        link.fleet: selected[link.fleet][1] / (link.heat_rate_mmbtu_per_mwh * _MWH_PER_MMBTU)
+        link.fleet: selected[link.fleet] / (link.heat_rate_mmbtu_per_mwh * _MWH_PER_MMBTU)
         for link in case.links
         if link.fleet in selected
     }
 
 
-def _caps(case: Case, on: IntArray, levels: IntArray) -> dict[str, float]:
+def _caps(case: Case, on: IntArray, offers: IntArray) -> dict[str, float]:
     """Highest gas price in $/MWh that the running plants of a junction can be paid for."""
-    covered = _covered(case, on, levels)
+    covered = _covered(case, on, offers)
     caps: dict[str, float] = {}
     for link in case.links:
         if link.fleet in covered:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppsm.arrays import FloatArray, IntArray
-from ppsm.markets.model.followers import Followers
+from ppsm.arrays import FloatArray
+from ppsm.markets.model.followers import Followers, PowerAnswer
 from ppsm.markets.model.gas import GasMarket
 from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
@@ -89,23 +89,19 @@ def explain_gas(market: GasMarket, withdrawal_mwh: FloatArray) -> GasExplanation
     return GasExplanation(shortages, _bottlenecks(market, solution), str(find_conflict(program)))
 
 
-def explain_game(
-    followers: Followers, power_stress: float, demand_mwh: FloatArray, on: IntArray | None
-) -> str | None:
-    """Why a demand has no answer: before any plant burns gas, and at the burn of a commitment (``on``).
+def explain_game(followers: Followers, demand_mwh: FloatArray, unaware: PowerAnswer | None) -> str | None:
+    """Why a demand has no answer: before any plant burns gas, and at the burn of an ``unaware`` commitment.
 
-    The commitment is the one that the leader would choose without the gas market. None where neither breaks
-    the market: then no valid commitment was found for want of time, or because prices leave none.
+    That is the one that the leader would choose without the gas market. None where neither breaks the market:
+    then no valid commitment was found for want of time, or because prices leave none.
     """
     market = followers.gas.market
     found = []
     why = explain_gas(market, market.withdrawal_mwh(demand_mwh))
     if why is not None:
         found.append(f"before any plant burns gas, {why}")
-    none = np.zeros(followers.levels.count, dtype=np.int64)
-    power = None if on is None else followers.power_answer(power_stress, on, none)
-    if power is not None:
-        burn = power.dispatch.burn_mwh
+    if unaware is not None:
+        burn = unaware.dispatch.burn_mwh
         why = explain_gas(market, market.withdrawal_mwh(demand_mwh, burn))
         if why is not None:
             found.append(f"with the {burn.sum():.4g} MWh that the cheapest commitment burns, {why}")

@@ -108,8 +108,8 @@ def _at_price(
             seconds=seconds_left(),
             highest_price_usd_per_mwh=price_usd_per_mwh,
         )
-        on = None if outcome is None else outcome.on
-        power = None if on is None else followers.power_answer(power_stress, on, levels)
+        columns = None if outcome is None else outcome.columns
+        power = None if columns is None else followers.answer_to_plan(power_stress, columns, levels)
         answer = None if power is None else followers.game_answer(power, demand_mwh)
         if answer is None or not answer.invalid:
             return answer

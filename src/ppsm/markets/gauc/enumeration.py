@@ -1,9 +1,9 @@
 """Exact search for small cases: commitments in order of cost until none can be better.
 
 Very small cases list all their commitments with a lower bound each (:func:`list_commitments`). Otherwise UC
-without prices gives the cheapest commitment; the best valid choice of levels for it is found by a best-first
-search over level vectors (raising a level never lowers EM's cost); then that commitment is cut off and UC is
-solved again. UC's bound only rises, so the search ends with a proof when it meets the best valid answer.
+without prices gives the cheapest commitment; the best valid selection of bids for it is found by a best-first
+search over boxes of offers (:func:`best_selection`); then that commitment is cut off and UC is solved again.
+UC's bound only rises, so the search ends with a proof when it meets the best valid answer.
 
 A cut excludes one commitment. Counts of units are written in unary (``on = sum of b_i``, ``b_i >= b_(i+1)``),
 and at least one ``b_i`` must differ. Where EM has several optimal dispatches, the one HiGHS returns counts.
@@ -14,6 +14,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +23,7 @@ from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.cases.entities import Fleet
 from ppsm.markets.gauc.deliverable import affordable_answers
 from ppsm.markets.model.commitment import UnitCommitment
-from ppsm.markets.model.followers import Followers, GameAnswer, PowerAnswer
+from ppsm.markets.model.followers import Followers, GameAnswer
 from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
@@ -39,34 +40,77 @@ def can_enumerate(followers: Followers) -> bool:
     return unary_columns <= TUNING.largest_unary
 
 
-def best_levels(
+@dataclass(frozen=True, eq=False)
+class _Selections:
+    """All offers (links x blocks x hours) between two: a node of the search for one commitment's best."""
+
+    fewest: IntArray
+    most: IntArray
+
+    def split(self, near: IntArray) -> "list[_Selections]":
+        """Two parts, on either side of some offers in the count that is freest; none if nothing is free."""
+        free = self.most - self.fewest
+        place = np.unravel_index(int(np.argmax(free)), free.shape)
+        if free[place] == 0:
+            return []
+        value = min(int(near[place]), int(self.most[place]) - 1)
+        return [self._at_most(place, value), self._at_least(place, value + 1)]
+
+    def _at_most(self, place: tuple[Any, ...], value: int) -> "_Selections":
+        plant, block, hour = place
+        most = self.most.copy()
+        most[plant, block:, hour] = np.minimum(most[plant, block:, hour], value)  # blocks go in order
+        return _Selections(self.fewest, most)
+
+    def _at_least(self, place: tuple[Any, ...], value: int) -> "_Selections":
+        plant, block, hour = place
+        fewest = self.fewest.copy()
+        fewest[plant, : block + 1, hour] = np.maximum(fewest[plant, : block + 1, hour], value)
+        return _Selections(fewest, self.most)
+
+
+def best_selection(
     followers: Followers, power_stress: float, on: IntArray, demand_mwh: FloatArray, cutoff_usd: float
 ) -> GameAnswer | None:
-    """The cheapest valid answer of one commitment below a cost, over all levels of its running plants."""
-    blocks = followers.levels.blocks
-    running = np.flatnonzero((on[followers.commitment.link_fleets] > 0).any(axis=1)).tolist()
+    """The cheapest valid answer of one commitment below a cost, over all offers of its running plants.
+
+    Best first: EM over all offers of a node at once is a bound, and its dispatch names offers to try, around
+    which the node is split. Where these are valid and cost what the bound says, nothing is left to do.
+    """
+    fixed = followers.commitment.commitment_cost_usd(on)
+    running = on[followers.commitment.link_fleets]
     order = itertools.count()
-    queue: list[tuple[float, int, tuple[int, ...], PowerAnswer]] = []
-    seen: set[tuple[int, ...]] = set()
+    queue: list[tuple[float, int, _Selections, IntArray]] = []
 
-    def push(levels: tuple[int, ...]) -> None:
-        if levels in seen:
-            return
-        seen.add(levels)
-        power = followers.power_answer(power_stress, on, np.array(levels, dtype=np.int64))
-        if power is not None and power.leader_cost_usd < cutoff_usd:
-            heapq.heappush(queue, (power.leader_cost_usd, next(order), levels, power))
+    def push(node: _Selections) -> None:
+        dispatch = followers.electricity.clear(power_stress, on, node.fewest, node.most)
+        if dispatch is not None and fixed + dispatch.cost_usd < cutoff_usd:
+            output = dispatch.output_mw[followers.commitment.link_fleets]
+            nearest = followers.levels.fewest_offers(output, running, np.zeros_like(followers.levels.blocks))
+            offers = np.clip(nearest, node.fewest, node.most)
+            heapq.heappush(queue, (dispatch.cost_usd, next(order), node, offers))
 
-    push(tuple(0 if plant in running else int(blocks[plant]) for plant in range(blocks.size)))
-    while queue:
-        _, _, levels, power = heapq.heappop(queue)
-        answer = followers.game_answer(power, demand_mwh)
-        if answer is not None and not answer.invalid:
-            return answer
-        for plant in running:
-            if levels[plant] + 1 < blocks[plant]:
-                push((*levels[:plant], levels[plant] + 1, *levels[plant + 1 :]))
-    return None
+    push(_every_selection(followers, running))
+    best: GameAnswer | None = None
+    while queue and fixed + queue[0][0] < cutoff_usd:
+        _, _, node, offers = heapq.heappop(queue)
+        power = followers.power_answer(power_stress, on, offers)
+        answer = None if power is None else followers.game_answer(power, demand_mwh)
+        if answer is not None and not answer.invalid and answer.power.leader_cost_usd < cutoff_usd:
+            best, cutoff_usd = answer, answer.power.leader_cost_usd
+        for part in node.split(offers):
+            push(part)
+    return best
+
+
+def _every_selection(followers: Followers, running: IntArray) -> _Selections:
+    """From the first block alone to all blocks, of every running unit."""
+    levels = followers.levels
+    there = np.arange(levels.size_mw.shape[1])[None, :] < levels.blocks[:, None]
+    most = np.where(there[:, :, None], running[:, None, :], 0)
+    fewest = most.copy()
+    fewest[:, 1:] = 0
+    return _Selections(fewest, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +154,7 @@ def enumerate_commitments(
         if math.isfinite(value) and relative_gap(value, bound) <= gap:
             return Enumerated(best, bound, count, True)
         count += 1
-        better = best_levels(followers, power_stress, on, demand_mwh, value)
+        better = best_selection(followers, power_stress, on, demand_mwh, value)
         best = better if better is not None else best
         master.exclude(on)
     return Enumerated(best, bound, count, False)
@@ -132,7 +176,7 @@ def _go_through(
             return Enumerated(best, min(bound, value), count, True)
         if seconds_left() <= 0:
             return Enumerated(best, bound, count, False)
-        better = best_levels(followers, power_stress, on, demand_mwh, value)
+        better = best_selection(followers, power_stress, on, demand_mwh, value)
         best = better if better is not None else best
     value = math.inf if best is None else best.power.leader_cost_usd
     return Enumerated(best, value, len(listing), True)

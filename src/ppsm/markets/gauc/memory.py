@@ -1,8 +1,8 @@
 """Remembered commitments: unit commitment depends on the power side alone, so one solve serves many demands.
 
-A commitment is kept by case, power stress and levels: the units on, the cost and the proven bound. The
-dispatch is re-solved from the commitment when it is used, so that nothing in a file is taken on trust except
-the bound. Files are plain NumPy archives that are read without pickle; a damaged one is ignored.
+A commitment is kept by case, power stress and levels: the units on, the offers of its plan, the cost and the
+proven bound. The dispatch is re-solved from them when they are used, so that nothing in a file is taken on
+trust except the bound. Files are plain NumPy archives that are read without pickle; a damaged one is ignored.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from ppsm.arrays import IntArray
 from ppsm.cases.entities import TABLES
 from ppsm.cases.schema import Case
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 def case_fingerprint(case: Case) -> str:
@@ -36,11 +36,15 @@ def case_fingerprint(case: Case) -> str:
 
 @dataclass(frozen=True, eq=False)
 class RememberedCommitment:
-    """Units on (fleets x hours) at some levels, cost in $ as UC found it, and the proven bound of that UC."""
+    """UC at some levels: units on (fleets x hours), the fewest offers of its plan (links x blocks x hours).
+
+    The cost in $ is as UC found it, with the proven bound of that UC.
+    """
 
     power_stress: float
     levels: tuple[int, ...]
     on: IntArray
+    offers: IntArray
     objective_usd: float
     bound_usd: float
     seconds: float
@@ -53,6 +57,7 @@ class CommitmentMemory:
         self._shape = (len(case.fleets), len(case.load_shape))
         self._most = np.array([[fleet.unit_count] for fleet in case.fleets])
         self._links = len(case.links)
+        self._offers_shape = (self._links, max(bid.block for bid in case.bids), len(case.load_shape))
         self._known: dict[tuple[float, tuple[int, ...]], RememberedCommitment] = {}
         self._directory = None if directory is None else directory / case_fingerprint(case)
         self._seen: set[str] = set()
@@ -100,7 +105,9 @@ class CommitmentMemory:
         with tempfile.TemporaryDirectory(dir=directory, prefix=".part-") as folder:
             temporary = Path(folder) / name
             with temporary.open("wb") as file:
-                np.savez_compressed(file, figures=np.array(numbers), levels=levels, on=known.on)
+                np.savez_compressed(
+                    file, figures=np.array(numbers), levels=levels, on=known.on, offers=known.offers
+                )
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(directory / name)
@@ -108,14 +115,16 @@ class CommitmentMemory:
     def _read(self, file: Path) -> RememberedCommitment | None:
         try:
             with np.load(file, allow_pickle=False) as archive:
-                numbers, levels, on = archive["figures"], archive["levels"], archive["on"]
+                numbers, levels = archive["figures"], archive["levels"]
+                on, offers = archive["on"], archive["offers"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
         fits = (
             numbers.shape == (4,)
             and levels.shape == (self._links,)
             and on.shape == self._shape
-            and on.dtype == np.int64
+            and offers.shape == self._offers_shape
+            and on.dtype == offers.dtype == np.int64
             and all(math.isfinite(value) for value in numbers)
             and bool(((on >= 0) & (on <= self._most)).all())
         )
@@ -123,5 +132,5 @@ class CommitmentMemory:
             return None
         stress, objective, bound, seconds = (float(value) for value in numbers)
         return RememberedCommitment(
-            stress, tuple(int(level) for level in levels), on, objective, bound, seconds
+            stress, tuple(int(level) for level in levels), on, offers, objective, bound, seconds
         )

@@ -36,8 +36,8 @@ class GaucSolution:
 
     ``leader_cost_usd`` is UC's cost, appendix (3a); the values of the followers are their optimal costs.
 
-    ``on`` counts running units (fleets x hours), ``levels`` are those of the plants (links); ``solved`` is
-    the number of unit commitments that it took.
+    ``on`` counts running units (fleets x hours) and ``offers`` those that offer a block (links x blocks x
+    hours); ``levels`` are those of the plants (links); ``solved`` is the number of unit commitments it took.
     """
 
     case: Case
@@ -54,6 +54,7 @@ class GaucSolution:
     output_mw: FloatArray | None
     burn_mwh: FloatArray | None
     gas_columns: FloatArray | None
+    offers: IntArray | None
     levels: IntArray | None
     bound_from: str
     solved: int
@@ -69,6 +70,11 @@ class GasAwareCommitment:
         self.memory = CommitmentMemory(case, cache)
         self.floors = PriceFloors(self.followers)
         self._answers: dict[tuple[float, tuple[int, ...]], PowerAnswer | None] = {}
+
+    def unaware_answer(self, power_stress: float) -> PowerAnswer | None:
+        """EM at the commitment without regard to gas prices, if that was solved before."""
+        known = self.memory.get(power_stress, (0,) * self.followers.levels.count)
+        return None if known is None else self.followers.power_answer(power_stress, known.on, known.offers)
 
     def solve(
         self,
@@ -182,14 +188,14 @@ class Search:
         )
         outcome = commitment.solve(program, limits)
         self.solved += 1
-        if outcome.on is None or outcome.objective_usd is None or outcome.bound_usd is None:
+        columns, cost, bound = outcome.columns, outcome.objective_usd, outcome.bound_usd
+        if outcome.on is None or columns is None or cost is None or bound is None:
             self.finished &= outcome.status is Status.INFEASIBLE
             if outcome.status is Status.INFEASIBLE and not levels.any():
                 self.infeasible = True
             return None
-        found = RememberedCommitment(
-            self.power_stress, key, outcome.on, outcome.objective_usd, outcome.bound_usd, outcome.seconds
-        )
+        offers = self.followers.fewest_offers(columns, levels)
+        found = RememberedCommitment(self.power_stress, key, outcome.on, offers, cost, bound, outcome.seconds)
         if not levels.any():  # before anything is remembered: whoever interrupts then has a bound
             self._raise_bound(found.bound_usd, _WITHOUT_PRICES)
         self.solver.memory.put(found)
@@ -200,8 +206,7 @@ class Search:
         answers = self.solver._answers
         key = (known.power_stress, known.levels)
         if key not in answers:
-            levels = np.array(known.levels, dtype=np.int64)
-            answers[key] = self.followers.power_answer(known.power_stress, known.on, levels)
+            answers[key] = self.followers.power_answer(known.power_stress, known.on, known.offers)
         power = answers[key]
         return None if power is None else self.followers.game_answer(power, self.demand)
 
@@ -262,11 +267,11 @@ class Search:
         self.solved += 1
         if outcome.status is Status.INFEASIBLE and not levels.any():
             self.infeasible = True
-        if outcome.on is None:
+        if outcome.columns is None:
             return None
         if outcome.bound_usd is not None and not levels.any():
             self._raise_bound(outcome.bound_usd, "unit commitment that the gas network can serve")
-        power = self.followers.power_answer(self.power_stress, outcome.on, levels)
+        power = self.followers.answer_to_plan(self.power_stress, outcome.columns, levels)
         answer = None if power is None else self.followers.game_answer(power, self.demand)
         self._offer(answer)
         return answer
@@ -323,6 +328,7 @@ class Search:
             output_mw=None if best is None else best.power.dispatch.output_mw,
             burn_mwh=None if best is None else best.power.dispatch.burn_mwh,
             gas_columns=None if best is None else best.gas.columns,
+            offers=None if best is None else best.power.offers,
             levels=None if best is None else best.power.levels,
             bound_from=self.bound_from,
             solved=self.solved,

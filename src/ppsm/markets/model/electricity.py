@@ -1,10 +1,10 @@
 """EM, the electricity market: problem (4) of the paper's appendix, a least-cost dispatch of selected bids.
 
-Commitment and levels fix what the running units offer and must give; the dispatch is a linear program over
-the day under DC power flow (4b). It lives in one solver: commitments and loads change right-hand sides.
+Commitment and selected bids fix what the running units offer and must give; the dispatch is a linear program
+over the day under DC power flow (4b). It lives in one solver: commitments and loads change right-hand sides.
 
-Leader and EM pay for the same dispatch, so the dispatch of a UC optimum is an EM optimum at its commitment;
-the solver re-solves it here all the same, and the certificate does so once more on its own.
+Leader and EM pay for the same dispatch, so EM never pays more than the leader's plan; but where the plan
+holds burn back, EM burns what the selected blocks let it.
 """
 
 from dataclasses import dataclass
@@ -67,24 +67,28 @@ class ElectricityMarket:
         self._zero = read.program
         self._live = PersistentLp(read.program, feasibility=TUNING.dispatch_feasibility)
 
-    def clear(self, power_stress: float, on: IntArray, least_mw: FloatArray) -> Dispatch | None:
-        """Dispatch a commitment (fleets x hours); ``least_mw`` by link is the least output of a running unit.
+    def clear(
+        self, power_stress: float, on: IntArray, offers: IntArray, most_offers: IntArray | None = None
+    ) -> Dispatch | None:
+        """Dispatch a commitment (fleets x hours) and the plants' offers (links x blocks x hours).
 
-        None where the commitment cannot serve the load.
+        With ``most_offers``, all offers between the two at once: the cost bounds that of each of them. None
+        where they cannot serve the load.
         """
         system = self.system
-        least = system.least_mw.values.copy()
-        least[self._fleets] = np.where(np.isinf(least_mw), least[self._fleets], least_mw)
         before = np.roll(on, 1, axis=1)
         start, stop = np.maximum(on - before, 0), np.maximum(before - on, 0)
-        sizes = np.nan_to_num(system.block_mw.values)[:, :, None] * on[:, None, :]
+        each = np.nan_to_num(system.block_mw.values)[:, :, None]
+        most, least = each * on[:, None, :], np.zeros((*each.shape[:2], on.shape[1]))
+        most[self._fleets] = each[self._fleets] * (offers if most_offers is None else most_offers)
+        least[self._fleets, :-1] = each[self._fleets, :-1] * offers[:, 1:]  # full where the next is offered
         ramp, full, usual = (x.values[:, None] for x in (system.ramp_mw, system.unit_mw, system.least_mw))
         # A fleet that can cross its range within an hour has no ramp.
         free = ramp >= full
         up = np.where(free, np.inf, ramp * (on - start) + full * start - usual * stop)
         down = np.where(free, np.inf, ramp * (on - start) + full * stop - usual * start)
-        self._set(self._blocks, upper=sizes)
-        self._set(self._least, lower=least[:, None] * on)
+        self._set(self._blocks, lower=least, upper=most)
+        self._set(self._least, lower=usual * on)
         self._set(self._up, upper=up)
         self._set(self._down, upper=down)
         load = system.load_mw(power_stress).transpose("hour", "bus").values

@@ -16,9 +16,13 @@ from ppsm.markets.model.validity import TOLERANCE, BidLevels
 
 @dataclass(frozen=True, eq=False)
 class PowerAnswer:
-    """EM at a commitment: independent of the gas demand, so worth keeping. Its cost is appendix (3a)."""
+    """EM at a commitment and offers (links x blocks x hours); its cost is appendix (3a).
+
+    Independent of the gas demand, so worth keeping.
+    """
 
     on: IntArray
+    offers: IntArray
     leader_cost_usd: float
     dispatch: Dispatch
     levels: IntArray
@@ -46,18 +50,27 @@ class Followers:
         self.levels = BidLevels.of(case)
         self._fleets = self.commitment.link_fleets
 
-    def power_answer(self, power_stress: float, on: IntArray, levels: IntArray) -> PowerAnswer | None:
-        """EM at a commitment and levels; None where it cannot serve the load.
-
-        The levels of the answer are the highest that its dispatch supports. The dispatch is optimal at these
-        too: they only take away dispatches that it is not.
-        """
-        dispatch = self.electricity.clear(power_stress, on, self.levels.least_at(levels))
+    def power_answer(self, power_stress: float, on: IntArray, offers: IntArray) -> PowerAnswer | None:
+        """EM at a commitment and the plants' offers; None where it cannot serve the load."""
+        dispatch = self.electricity.clear(power_stress, on, offers)
         if dispatch is None:
             return None
-        supported = self.levels.supported(dispatch.output_mw[self._fleets], on[self._fleets])
         cost = self.commitment.commitment_cost_usd(on) + dispatch.cost_usd
-        return PowerAnswer(on, cost, dispatch, supported)
+        levels = self.levels.selected_levels(offers, on[self._fleets])
+        return PowerAnswer(on, offers, cost, dispatch, levels)
+
+    def answer_to_plan(
+        self, power_stress: float, columns: FloatArray, levels: IntArray
+    ) -> PowerAnswer | None:
+        """EM at a plan of UC: its commitment, and the fewest offers that let EM follow it at some levels."""
+        on = np.rint(columns[self.commitment.on_columns]).astype(np.int64)
+        return self.power_answer(power_stress, on, self.fewest_offers(columns, levels))
+
+    def fewest_offers(self, columns: FloatArray, levels: IntArray) -> IntArray:
+        """The fewest offers (links x blocks x hours) that let EM follow a plan of UC at some levels."""
+        on = np.rint(columns[self.commitment.on_columns[self._fleets]]).astype(np.int64)
+        output = self.commitment.output_mw(columns)[self._fleets]
+        return self.levels.fewest_offers(output, on, levels)
 
     def game_answer(self, power: PowerAnswer, demand_mwh: FloatArray) -> GameAnswer | None:
         """GM at an EM dispatch; None where the withdrawals cannot be served."""
