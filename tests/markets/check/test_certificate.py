@@ -18,7 +18,12 @@ def test_the_certificate_refuses_what_is_tampered_with() -> None:
     less = answer.on.copy()
     less[0] -= 1
     low = answer.output_mw.copy()
-    low[1] = 40.0
+    low[1] = 39.0
+    assert answer.offers is not None
+    out_of_order = answer.offers.copy()
+    out_of_order[0, 0] -= 1
+    fewer = answer.offers.copy()
+    fewer[0, 1] = 0
     for tampered, part in (
         (replace(answer, on=less), "EM"),
         (replace(answer, leader_cost_usd=answer.leader_cost_usd - 1), "misstated"),
@@ -28,6 +33,9 @@ def test_the_certificate_refuses_what_is_tampered_with() -> None:
         (replace(answer, demand_mwh=np.array([1900.0])), "GM has another value"),
         (replace(answer, bound_usd=answer.leader_cost_usd * 1.01), "bound above"),
         (replace(answer, on=None), "incomplete"),
+        (replace(answer, offers=None), "incomplete"),
+        (replace(answer, offers=out_of_order), "blocks selected out of order"),
+        (replace(answer, offers=fewer), "does not cover the fuel"),
     ):
         assert any(part in str(fault) for fault in certify(tampered).findings), part
 
@@ -46,7 +54,7 @@ def test_the_certificate_refuses_invalid_bids() -> None:
         solver.solve(0.0, [800.0])
         entry = solver.memory.get(0.0, (0,))
     assert entry is not None
-    power = solver.followers.power_answer(0.0, entry.on, np.array([0]))
+    power = solver.followers.power_answer(0.0, entry.on, entry.offers)
     assert power is not None
     game = solver.followers.game_answer(power, np.array([800.0]))
     assert game is not None
@@ -60,6 +68,7 @@ def test_the_certificate_refuses_invalid_bids() -> None:
         electricity_value_usd=power.dispatch.cost_usd,
         gas_value_usd=game.gas.cost_usd,
         gas_prices_usd_per_mwh=game.gas.prices_usd_per_mwh,
+        offers=power.offers,
         levels=power.levels,
         bound_usd=power.leader_cost_usd,
     )
@@ -69,3 +78,15 @@ def test_the_certificate_refuses_invalid_bids() -> None:
         "the last selected block does not cover the fuel",
     ]
     assert certificate.invalid_bids == ("gas",)
+
+
+def test_the_certificate_knows_what_em_may_do_with_the_offers() -> None:
+    """The two-node day: block 2 of the gas plant is offered for its price; without it in an hour EM yields."""
+    answer = solved()
+    assert certify(answer).clean
+    assert answer.offers is not None
+    assert answer.on is not None
+    withdrawn, off = answer.offers.copy(), answer.on.copy()
+    withdrawn[0, :, 0] = off[1, 0] = 0
+    found = [str(fault) for fault in certify(replace(answer, offers=withdrawn, on=off)).findings]
+    assert any("does not cost what is claimed" in fault for fault in found)

@@ -36,14 +36,14 @@ def test_explanation_at_the_burn_that_matters() -> None:
     # 2250 MWh alone can be served, but not beside the 369 MWh that the cheapest commitment burns
     followers = two_node().followers
     solved()
-    cheapest = two_node().memory.get(0.0, (0,))
+    cheapest = two_node().unaware_answer(0.0)
     assert cheapest is not None
-    why = explain_game(followers, 0.0, np.array([2250.0]), cheapest.on)
+    why = explain_game(followers, np.array([2250.0]), cheapest)
     assert why is not None
     assert "before any plant" not in why
     assert "MWh that the cheapest commitment burns, city lacks" in why
     # a demand that is infeasible by itself is explained by itself too
-    both = explain_game(followers, 0.0, np.array([2400.0]), cheapest.on)
+    both = explain_game(followers, np.array([2400.0]), cheapest)
     assert both is not None
     assert "before any plant burns gas, city lacks 100 MWh" in both
-    assert explain_game(followers, 0.0, np.array([800.0]), cheapest.on) is None
+    assert explain_game(followers, np.array([800.0]), cheapest) is None

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from tests.markets.small_games import small_game
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import FloatArray, IntArray
 from ppsm.cases import load_case
 from ppsm.cases.entities import MWH_PER_MMBTU, Bid, Fleet, Link, LoadHour
 from ppsm.markets.gauc.region import BurnRegion, Extents
@@ -42,6 +42,20 @@ class BoxRegion(BurnRegion):
                 if beyond > 0:
                     burn = burn + (far - burn) * min(1.0, beyond / np.abs(far - burn).sum())
             yield burn
+
+
+def some_offers(
+    followers: Followers, on: IntArray, levels: IntArray, generator: np.random.Generator
+) -> IntArray:
+    """Offers at random (links x blocks x hours) of running plants at the given levels or above."""
+    running = on[followers.commitment.link_fleets]
+    width = followers.levels.size_mw.shape[1]
+    drawn = generator.integers(0, running[:, None, :] + 1, size=(running.shape[0], width, running.shape[1]))
+    block = np.arange(width)[None, :]
+    drawn = np.where((block <= levels[:, None])[:, :, None], running[:, None, :], drawn)
+    drawn = np.where((block < followers.levels.blocks[:, None])[:, :, None], drawn, 0)
+    offers: IntArray = np.minimum.accumulate(drawn, axis=1)
+    return offers
 
 
 def random_box(followers: Followers, generator: np.random.Generator) -> BoxRegion:

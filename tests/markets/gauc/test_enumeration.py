@@ -1,18 +1,26 @@
-"""Enumeration looks at every commitment and every choice of levels that can be better."""
+"""Enumeration looks at every commitment and every selection of bids that can be better."""
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from tests.markets.gauc.boxes import followers_of, one_hour_game
+from tests.markets.gauc.boxes import one_hour_game
+from tests.markets.reference import selections
 from tests.markets.small_games import small_game
 
 from ppsm.arrays import IntArray
 from ppsm.cases import load_case
-from ppsm.markets.gauc.enumeration import _Master, best_levels, day_patterns, list_commitments
+from ppsm.markets.gauc.enumeration import (
+    _every_selection,
+    _Master,
+    best_selection,
+    day_patterns,
+    list_commitments,
+)
 from ppsm.markets.model.commitment import UnitCommitment
 from ppsm.markets.model.followers import Followers
 from ppsm.solvers.highs import solve_lp
@@ -87,44 +95,56 @@ def test_listing_bounds_by_hand() -> None:
     assert (1, 0, 1) not in bounds  # 60 MW of coal and 50 MW of oil are too little
 
 
-def by_trying_all_levels(
+def every_selection(followers: Followers, on: IntArray) -> Iterator[IntArray]:
+    """All offers (links x blocks x hours) that the running units of a commitment can make."""
+    running, width = on[followers.commitment.link_fleets], followers.levels.size_mw.shape[1]
+    choices = [
+        [(*counts, *[0] * (width - len(counts))) for counts in selections(int(count), int(blocks))]
+        for plant, blocks in enumerate(followers.levels.blocks)
+        for count in running[plant]
+    ]
+    for chosen in itertools.product(*choices):
+        yield np.array(chosen).reshape(*running.shape, width).swapaxes(1, 2)
+
+
+def by_trying_every_selection(
     followers: Followers, on: IntArray, demand: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> float:
-    """The least cost of a commitment over all levels of its plants at which its bids are valid."""
+    """The least cost of a commitment over all offers at which its bids are valid."""
     best = math.inf
-    for levels in itertools.product(*(range(int(blocks)) for blocks in followers.levels.blocks)):
-        power = followers.power_answer(0.0, on, np.array(levels, dtype=np.int64))
+    for offers in every_selection(followers, on):
+        power = followers.power_answer(0.0, on, offers)
         answer = None if power is None else followers.game_answer(power, demand)
         if answer is not None and not answer.invalid:
             best = min(best, answer.power.leader_cost_usd)
     return best
 
 
-def test_best_levels_may_be_those_of_several_plants() -> None:
-    # Gas costs 20 $/MWh. First blocks cover 15 $ and 15.5 $, so that both plants must give them, 30 MW each,
-    # and coal the rest of 70 MW; with one of them at level 0 the other or coal would give what it does not.
+def test_the_best_selection_may_be_that_of_several_plants() -> None:
+    # Gas costs 20 $/MWh. First blocks cover 15 $ and 15.5 $, so that both plants must fill them, 30 MW each,
+    # and coal the rest of 70 MW; with less from one of them the other or coal would give what it does not.
     blocks = {
         "coal": [(40.0, 20.0)],
         "one": [(30.0, 30.0), (30.0, 60.0)],
         "two": [(30.0, 31.0), (30.0, 62.0)],
     }
     followers = one_hour_game(70.0, blocks, {"one": "city", "two": "city"})
-    found = best_levels(followers, 0.0, np.ones((3, 1), dtype=np.int64), np.array([1100.0]), math.inf)
+    found = best_selection(followers, 0.0, np.ones((3, 1), dtype=np.int64), np.array([1100.0]), math.inf)
     assert found is not None
     assert found.power.levels.tolist() == [1, 1]
     assert found.power.leader_cost_usd == pytest.approx(10 * 20 + 30 * 30 + 30 * 31)
 
 
-@pytest.mark.parametrize("seed", [3, 5, 8, 13])
-def test_best_levels_are_the_best_of_all_levels(seed: int) -> None:
+@pytest.mark.parametrize("seed", [2, 3, 5, 8, 13])
+def test_the_best_selection_is_the_best_of_all(seed: int) -> None:
     _, demand = small_game(seed)
-    followers = followers_of(seed)
+    followers = one_hour(seed)
     listing = list_commitments(followers.commitment, 0.0)
     assert listing is not None
     valid = 0
-    for _, on in listing[:: max(1, len(listing) // 12)]:
-        expected = by_trying_all_levels(followers, on, demand)
-        found = best_levels(followers, 0.0, on, demand, math.inf)
+    for _, on in listing:
+        expected = by_trying_every_selection(followers, on, demand)
+        found = best_selection(followers, 0.0, on, demand, math.inf)
         assert (found is None) == math.isinf(expected)
         if found is None:
             continue
@@ -132,27 +152,48 @@ def test_best_levels_are_the_best_of_all_levels(seed: int) -> None:
         assert found.invalid == ()
         assert found.power.leader_cost_usd == pytest.approx(expected, rel=1e-9)
         # a cutoff at the cost itself leaves nothing that is cheaper
-        assert best_levels(followers, 0.0, on, demand, expected * (1 - 1e-9)) is None
+        assert best_selection(followers, 0.0, on, demand, expected * (1 - 1e-9)) is None
     assert valid > 0
 
 
 @pytest.mark.parametrize("seed", [2, 3, 8])
-def test_raising_a_level_never_lowers_the_cost(seed: int) -> None:
-    """Otherwise the search over levels could stop before the best."""
-    followers, generator = followers_of(seed), np.random.default_rng(seed)
+def test_all_offers_between_two_bound_each_of_them(seed: int) -> None:
+    """Otherwise the search over offers could stop before the best."""
+    followers, generator = one_hour(seed), np.random.default_rng(seed)
     listing = list_commitments(followers.commitment, 0.0)
     assert listing is not None
+    compared = 0
     for _ in range(20):
         on = listing[int(generator.integers(len(listing)))][1]
-        levels = generator.integers(0, followers.levels.blocks)
-        plant = int(generator.integers(levels.size))
-        higher = levels + np.eye(levels.size, dtype=np.int64)[plant]
-        if higher[plant] >= followers.levels.blocks[plant]:
-            continue
-        before, after = (followers.power_answer(0.0, on, each) for each in (levels, higher))
-        if after is not None:
-            assert before is not None
-            assert after.leader_cost_usd >= before.leader_cost_usd * (1 - 1e-9)
+        every = list(every_selection(followers, on))
+        one, other = (every[int(generator.integers(len(every)))] for _ in range(2))
+        fewest, most = np.minimum(one, other), np.maximum(one, other)
+        bound = followers.electricity.clear(0.0, on, fewest, most)
+        for offers in every:
+            power = followers.power_answer(0.0, on, offers)
+            if power is not None and (offers >= fewest).all() and (offers <= most).all():
+                assert bound is not None
+                assert bound.cost_usd <= power.dispatch.cost_usd * (1 + 1e-9)
+                compared += 1
+    assert compared > 0
+
+
+@pytest.mark.parametrize("seed", [2, 5, 8])
+def test_a_split_loses_no_selection_and_shares_none(seed: int) -> None:
+    followers = one_hour(seed)
+    listing = list_commitments(followers.commitment, 0.0)
+    assert listing is not None
+    on = listing[-1][1]
+    every = {offers.tobytes() for offers in every_selection(followers, on)}
+    found: list[bytes] = []
+    nodes = [_every_selection(followers, on[followers.commitment.link_fleets])]
+    while nodes:
+        node = nodes.pop()
+        parts = node.split(node.fewest)
+        nodes += parts
+        if not parts:
+            found.append(node.fewest.tobytes())
+    assert sorted(found) == sorted(every)
 
 
 def test_listing_bounds_never_exceed_the_true_cost() -> None:

@@ -115,7 +115,9 @@ def floors_by_hand(demand: float, low: float, high: float) -> float:
 def _any_power() -> PowerAnswer:
     on = solved().on
     assert on is not None
-    power = two_node().followers.power_answer(0.0, on, np.array([1]))
+    offers = solved().offers
+    assert offers is not None
+    power = two_node().followers.power_answer(0.0, on, offers)
     assert power is not None
     return power
 

@@ -38,9 +38,13 @@ def test_solvers_that_share_a_directory_share_what_they_find(tmp_path: Path) -> 
     assert second.solve(0.0, [800.0]).solved == 0
 
 
+# One unit of the gas plant offers its first block in four hours.
+OFFERS = np.array([[[1, 1, 1, 1], [0, 0, 0, 0]]])
+
+
 def remembered(stress: float, level: int, cost: float) -> RememberedCommitment:
     on = np.array([[2, 2, 2, 2], [1, 1, 1, 1], [0, 0, 0, 0]])
-    return RememberedCommitment(stress, (level,), on, cost, cost - 1.0, 0.5)
+    return RememberedCommitment(stress, (level,), on, OFFERS, cost, cost - 1.0, 0.5)
 
 
 def test_commitments_are_known_by_stress_and_levels_cheapest_first() -> None:
@@ -66,11 +70,13 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
         on = generator.integers(0, [[3], [2], [3]], size=(3, 4))
         stress, cost, less = generator.uniform(0.0, 1.0, 3)
         levels = (int(generator.integers(0, 3)),)
-        memory.put(RememberedCommitment(stress, levels, on, 1e6 * cost, 1e6 * cost - less, less))
+        offers = generator.integers(0, 3, size=(1, 2, 4))
+        memory.put(RememberedCommitment(stress, levels, on, offers, 1e6 * cost, 1e6 * cost - less, less))
         read = CommitmentMemory(TWO_NODE, tmp_path).get(stress, levels)
         assert read is not None
         assert (read.objective_usd, read.bound_usd, read.seconds) == (1e6 * cost, 1e6 * cost - less, less)
         assert np.array_equal(read.on, on)
+        assert np.array_equal(read.offers, offers)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +86,8 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
         ("on", np.full((3, 4), -1)),
         ("on", np.ones((3, 5), dtype=np.int64)),
         ("on", np.ones((3, 4))),
+        ("offers", np.ones((1, 3, 4), dtype=np.int64)),
+        ("offers", np.ones((1, 2, 4))),
         ("levels", np.zeros(2, dtype=np.int64)),
         ("figures", np.array([0.0, 1.0, np.inf, 1.0])),
         ("figures", np.array([0.0, np.nan, 1.0, 1.0])),

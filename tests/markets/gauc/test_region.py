@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from tests.markets.gauc.boxes import BoxRegion, followers_of, one_hour_game
+from tests.markets.gauc.boxes import BoxRegion, followers_of, one_hour_game, some_offers
 from tests.markets.small_games import small_game
 
 from ppsm.arrays import FloatArray, IntArray
@@ -161,11 +161,18 @@ def test_below_the_cheapest_cost_a_region_is_empty() -> None:
     assert not region_by_hand(2600.0).empty
 
 
-def answers_up_to(followers: Followers, target_usd: float, levels: IntArray) -> list[FloatArray]:
-    """The burn by place of every commitment whose answer of EM costs no more than a target."""
+def answers_up_to(
+    followers: Followers, target_usd: float, levels: IntArray, generator: np.random.Generator
+) -> list[FloatArray]:
+    """The burn by place of every commitment, with some offers, that costs no more than a target."""
     gather, listing = place_map(followers), list_commitments(followers.commitment, 0.0)
     assert listing is not None
-    answers = [followers.power_answer(0.0, on, levels) for bound, on in listing if bound <= target_usd]
+    answers = [
+        followers.power_answer(0.0, on, some_offers(followers, on, levels, generator))
+        for bound, on in listing
+        if bound <= target_usd
+        for _ in range(3)
+    ]
     return [
         gather @ answer.dispatch.burn_mwh
         for answer in answers
@@ -184,7 +191,7 @@ def test_every_answer_below_the_target_lies_in_the_region(seed: int) -> None:
         program = commitment.at(0.0, bids.least_at(levels))
         assert program is not None
         region = BurnRegion(followers, 0.0, program, 1.5 * cheapest, within)
-        burns = answers_up_to(followers, 1.5 * cheapest, levels)
+        burns = answers_up_to(followers, 1.5 * cheapest, levels, generator)
         if region.empty or not burns:
             assert not burns
             continue
