@@ -483,13 +483,26 @@ class Enumeration:
         answer = self._electricity.solve(right)
         return None if answer is None else (answer.objective, self._burns @ answer.columns)
 
+    def gas_prices(self, answer: Answer) -> list[float]:
+        """Some optimal gas prices of an answer, one for each junction, $/MWh."""
+        cleared = self.dispatch(answer.counts, answer.offers)
+        gas = None if cleared is None else self._gas.solve(self._withdrawn(cleared[1]))
+        assert gas is not None
+        return [float(gas.prices[row]) for row in self._balance.values()]
+
+    def _withdrawn(self, burn: FloatArray) -> FloatArray:
+        """GM's right-hand side at a burn by plant."""
+        right = self._gas.program.right_sides({})
+        for plant, amount in zip(self.plants, burn, strict=True):
+            right[self._balance[f"gas:{plant.link.junction}"]] += amount
+        return right
+
     def valid(self, depths: Sequence[int], burn: FloatArray) -> bool:
         """Whether GM can serve the burn at some optimal prices that all running plants tolerate."""
-        right = self._gas.program.right_sides({})
+        right = self._withdrawn(burn)
         caps: dict[int, float] = {}
-        for plant, deep, amount in zip(self.plants, depths, burn, strict=True):
+        for plant, deep in zip(self.plants, depths, strict=True):
             row = self._balance[f"gas:{plant.link.junction}"]
-            right[row] += amount
             if deep > 0:
                 caps[row] = min(plant.cap_usd_per_mwh[deep - 1], caps.get(row, math.inf))
         answer = self._gas.solve(right)

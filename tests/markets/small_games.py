@@ -102,13 +102,15 @@ def steep_game(seed: int) -> tuple[Case, FloatArray]:
         Link(fleet.fleet, str(draw.choice(places[1:])), _heat_rate(bids, fleet.fleet, draw), 1.0)
         for fleet in plants
     )
-    burn = hours * sum(
-        link.burn_mwh_per_mwh * fleet.unit_size_mw * fleet.unit_count
-        for link, fleet in zip(links, plants, strict=True)
-    )
+    burns = dict.fromkeys(places, 0.0)
+    for link, fleet in zip(links, plants, strict=True):
+        burns[link.junction] += hours * link.burn_mwh_per_mwh * fleet.unit_size_mw * fleet.unit_count
+    burn = sum(burns.values())
     demand = float(draw.uniform(0.2, 0.8)) * burn
     homes = sorted(draw.choice(places[1:], size=min(2, len(places) - 1), replace=False).tolist())
-    shares = draw.dirichlet(np.full(len(homes), 3.0))
+    shares = demand * draw.dirichlet(np.full(len(homes), 3.0))
+    delivered = dict.fromkeys(places, 0.0) | dict(zip(homes, shares.tolist(), strict=True))
+    tank = links[0].junction if draw.random() < 0.7 else places[-1]
     case = Case(
         name=f"steep{seed}",
         title="a small random game with steep supply",
@@ -122,13 +124,12 @@ def steep_game(seed: int) -> tuple[Case, FloatArray]:
         fleets=fleets,
         bids=bids,
         junctions=junctions,
-        pipes=_steep_pipes(draw, places, {row.to_junction for row in compressors}, demand + burn),
+        pipes=_steep_pipes(draw, places, compressors, delivered, burns),
         compressors=compressors,
         regulators=(),
-        supplies=_steep_supplies(draw, places, demand, burn),
+        supplies=_steep_supplies(draw, (places[0], tank), demand, burn),
         deliveries=tuple(
-            Delivery(f"d{i}", place, float(share) * demand, 10 * demand)
-            for i, (place, share) in enumerate(zip(homes, shares, strict=True))
+            Delivery(f"d{i}", place, delivered[place], 10 * demand) for i, place in enumerate(homes)
         ),
         links=links,
         load_shape=tuple(LoadHour(hour, float(draw.uniform(0.6, 1.0))) for hour in range(hours)),
@@ -185,23 +186,37 @@ def _steep_fleets(
 
 
 def _steep_pipes(
-    draw: np.random.Generator, places: list[str], compressed: set[str], need_mwh: float
+    draw: np.random.Generator,
+    places: list[str],
+    stations: tuple[Compressor, ...],
+    homes_mwh: dict[str, float],
+    burn_mwh: dict[str, float],
 ) -> tuple[Pipe, ...]:
-    """A pipe to every place without a compressor; some cannot carry all that may be needed."""
+    """A pipe to every place without a compressor; some are full before all plants behind them burn."""
+    parents = {row.to_junction: row.from_junction for row in stations}
+    piped = [place for place in places[1:] if place not in parents]
+    for place in piped:
+        parents[place] = places[int(draw.integers(0, places.index(place)))]
+    behind = {place: [each for each in places if place in _way(each, parents)] for place in places}
     largest_drop = math.sqrt(_PRESSURES_BAR[1] ** 2 - _PRESSURES_BAR[0] ** 2)
     pipes = []
-    for i in range(1, len(places)):
-        if places[i] not in compressed:
-            factor = float(draw.uniform(0.5, 1.6)) * need_mwh / largest_drop
-            before = places[int(draw.integers(0, i))]
-            pipes.append(Pipe(f"p{i}", before, places[i], "forward", 50.0, 0.5, factor))
+    for place in piped:
+        homes, burn = (sum(need[each] for each in behind[place]) for need in (homes_mwh, burn_mwh))
+        narrow = draw.random() < 0.6
+        most = 1.1 * homes + burn * float(draw.uniform(0.05, 0.5) if narrow else 1.5) + 1.0
+        pipes.append(Pipe(f"to {place}", parents[place], place, "forward", 50.0, 0.5, most / largest_drop))
     return tuple(pipes)
 
 
+def _way(place: str, parents: dict[str, str]) -> list[str]:
+    """A place and all places on the way of its gas."""
+    return [place, *(_way(parents[place], parents) if place in parents else [])]
+
+
 def _steep_supplies(
-    draw: np.random.Generator, places: list[str], demand_mwh: float, burn_mwh: float
+    draw: np.random.Generator, places: tuple[str, str], demand_mwh: float, burn_mwh: float
 ) -> tuple[SupplyBid, ...]:
-    """Cheap gas for the homes and some of the burn, then steps that fewer and fewer blocks cover."""
+    """Wells with cheap gas for the homes and some of the burn, then steps that few blocks cover; a tank."""
     sizes = (
         demand_mwh + burn_mwh * float(draw.uniform(0.08, 0.4)),
         burn_mwh * float(draw.uniform(0.03, 0.15)),
@@ -213,7 +228,7 @@ def _steep_supplies(
         for number, (size, price) in enumerate(zip(sizes, prices, strict=True), start=1)
     ]
     tank = SupplyBid(
-        "tank", places[-1], 1, burn_mwh * float(draw.uniform(0.03, 0.4)), float(draw.uniform(12, 60))
+        "tank", places[1], 1, burn_mwh * float(draw.uniform(0.1, 0.6)), float(draw.uniform(12, 60))
     )
     return (*wells, tank)
 
