@@ -81,7 +81,7 @@ def test_the_certificate_refuses_invalid_bids() -> None:
 
 
 def test_the_certificate_knows_what_em_may_do_with_the_offers() -> None:
-    """The two-node day: block 2 of the gas plant is offered for its price; without it in an hour EM yields."""
+    """In the two-node day block 2 of the gas plant is offered for its price; EM cannot do without the plant."""
     answer = solved()
     assert certify(answer).clean
     assert answer.offers is not None

@@ -255,10 +255,20 @@ def _solve(
 ) -> float:
     slack = _ROOM * np.maximum(1.0, np.abs(limits))
     solve: Any = linprog
-    answer = solve(
-        cost, A_ub=rows, b_ub=limits + slack, A_eq=equations, b_eq=values, bounds=bounds, method="highs"
-    )
-    return float(answer.fun) if answer.status == 0 else math.inf
+    for presolve in (True, False):  # which takes a residual of 1e-9 in rows that others fix for infeasible
+        answer = solve(
+            cost,
+            A_ub=rows,
+            b_ub=limits + slack,
+            A_eq=equations,
+            b_eq=values,
+            bounds=bounds,
+            method="highs",
+            options={"presolve": presolve},
+        )
+        if answer.status == 0:
+            return float(answer.fun)
+    return math.inf
 
 
 def _check_cost(case: Case, on: IntArray, solution: GaucSolution, found: list[Fault]) -> None:
