@@ -17,9 +17,9 @@ from ppsm.status import Status
 
 # Games for which the references take about a second each: some in which it is best to keep blocks back, some
 # in which it is not, and some without an answer.
-HELD = (1, 12, 18, 30, 34, 38, 40, 41)
-OTHERS = (5, 13, 16, 20, 22, 29)
-NONE = (9, 37)
+HELD = (3, 18, 25, 27, 31, 40, 50, 106, 108)
+OTHERS = (2, 11, 28, 29, 41, 48)
+NONE = (22, 37)
 # Games with milder steps of supply.
 MILD = (3, 5, 13)
 compared = cache(compare)
