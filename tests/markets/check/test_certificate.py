@@ -81,7 +81,7 @@ def test_the_certificate_refuses_invalid_bids() -> None:
 
 
 def test_the_certificate_knows_what_em_may_do_with_the_offers() -> None:
-    """In the two-node day block 2 of the gas plant is offered for its price; EM cannot do without the plant."""
+    """In the two-node day block 2 of the gas plant is offered for its price; EM needs the plant."""
     answer = solved()
     assert certify(answer).clean
     assert answer.offers is not None
