@@ -92,12 +92,15 @@ def best_selection(
 
     push(_every_selection(followers, running))
     best: GameAnswer | None = None
+    tried: set[bytes] = set()
     while queue and fixed + queue[0][0] < cutoff_usd:
         _, _, node, offers = heapq.heappop(queue)
-        power = followers.power_answer(power_stress, on, offers)
-        answer = None if power is None else followers.game_answer(power, demand_mwh)
-        if answer is not None and not answer.invalid and answer.power.leader_cost_usd < cutoff_usd:
-            best, cutoff_usd = answer, answer.power.leader_cost_usd
+        if offers.tobytes() not in tried:
+            tried.add(offers.tobytes())
+            power = followers.power_answer(power_stress, on, offers)
+            answer = None if power is None else followers.game_answer(power, demand_mwh)
+            if answer is not None and not answer.invalid and answer.power.leader_cost_usd < cutoff_usd:
+                best, cutoff_usd = answer, answer.power.leader_cost_usd
         for part in node.split(offers):
             push(part)
     return best

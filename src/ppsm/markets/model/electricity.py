@@ -65,6 +65,7 @@ class ElectricityMarket:
         self._fleets = np.array([self.system.fleets.get_loc(link.fleet) for link in case.links], dtype=int)
         self._rates = np.array([link.burn_mwh_per_mwh for link in case.links])
         self._zero = read.program
+        self._loads: dict[float, FloatArray] = {}
         self._live = PersistentLp(read.program, feasibility=TUNING.dispatch_feasibility)
 
     def clear(
@@ -91,9 +92,8 @@ class ElectricityMarket:
         self._set(self._least, lower=usual * on)
         self._set(self._up, upper=up)
         self._set(self._down, upper=down)
-        load = system.load_mw(power_stress).transpose("hour", "bus").values
-        constant = self._zero.row_lower[self._balance]
-        self._set(self._balance, lower=constant + load, upper=constant + load)
+        load = self._load(power_stress)
+        self._set(self._balance, lower=load, upper=load)
         # Where bids tie, what the plants burn must not depend on what was dispatched before.
         self._live.forget()
         solution = self._live.solve()
@@ -103,6 +103,13 @@ class ElectricityMarket:
         output = np.maximum(accepted, 0.0).sum(axis=1)
         burn = output[self._fleets].sum(axis=1) * self._rates
         return Dispatch(solution.objective, output, burn)
+
+    def _load(self, power_stress: float) -> FloatArray:
+        """Right-hand side of the balances (hours x buses) at a stress; building it takes longer than an LP."""
+        if power_stress not in self._loads:
+            load = self.system.load_mw(power_stress).transpose("hour", "bus").values
+            self._loads[power_stress] = self._zero.row_lower[self._balance] + load
+        return self._loads[power_stress]
 
     def _set(self, rows: IntArray, lower: FloatArray | None = None, upper: FloatArray | None = None) -> None:
         there = rows >= 0
