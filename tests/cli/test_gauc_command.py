@@ -28,7 +28,7 @@ def test_command(tmp_path: Path) -> None:
     assert result["certificate"] == {"clean": True, "findings": []}
     assert result["invalid_bids"] == []
     assert set(result["commitment"]) == {"coal", "gas", "oil"}
-    for field in ("objective_uc", "objective_em", "objective_gm", "bound", "gap", "seconds"):
+    for field in ("leader_cost_usd", "electricity_value_usd", "gas_value_usd", "bound_usd", "gap", "seconds"):
         assert result[field] is not None
     # 20 $/MWh at both junctions, 0.29307107 MWh to the MMBtu
     assert result["units"]["gas_prices"] == "$/MMBtu"
@@ -38,6 +38,32 @@ def test_command(tmp_path: Path) -> None:
     done = runner.invoke(app, [*GAUC, "--demand", str(demand)])
     assert done.exit_code == 1
     assert "lacks 100 MWh" in json.loads(done.stdout)["explanation"]
+
+
+def test_without_awareness_the_owners_lose_what_their_bids_do_not_cover() -> None:
+    """By bids alone the gas unit of the two-node day runs at 80 MW at most, at 20 $/MWh of gas."""
+    done = CliRunner().invoke(app, [*GAUC, "--gas-stress", "0", "--unaware"])
+    assert done.exit_code == 0
+    result = json.loads(done.stdout)
+    (bid,) = result["invalid_bids"]
+    assert bid["fleet"] == "gas"
+    # block 1 asks for 35 $/MWh at 7 MMBtu/MWh: 5 $/MMBtu are covered, 5.86 are paid
+    assert bid["covered"] == pytest.approx(5.0)
+    assert bid["gas_price"] == pytest.approx(5.861421)
+    assert result["loss_usd"] == bid["loss_usd"] >= 0
+    assert result["leader_cost_usd"] == 14_800
+    table = CliRunner().invoke(app, [*GAUC[:-1], "--gas-stress", "0", "--unaware"])
+    assert "1 fleets have bids that do not cover their fuel" in " ".join(table.stdout.split())
+
+
+def test_without_awareness_a_gas_market_without_answer_is_explained(tmp_path: Path) -> None:
+    demand = tmp_path / "demand.csv"
+    demand.write_text("node,demand_mwh\nhomes,2250\n")
+    done = CliRunner().invoke(app, [*GAUC, "--demand", str(demand), "--unaware"])
+    assert done.exit_code == 1
+    assert "that the cheapest commitment burns" in json.loads(done.stdout)["explanation"]
+    refused = CliRunner().invoke(app, [*GAUC, "--unaware", "--map", str(tmp_path / "map.svg")])
+    assert "leave one out" in str(refused.exception)
 
 
 def test_the_command_names_the_bids_that_the_certificate_finds_invalid(
@@ -91,11 +117,11 @@ def test_the_command_prints_json_when_interrupted(tmp_path: Path) -> None:
     finally:
         process.kill()
     result = json.loads(output)
-    assert result["bound"] > 0
+    assert result["bound_usd"] > 0
     if result["status"] == "no_incumbent":
         assert process.returncode == 130
         assert result["commitment"] == {}
     else:
         assert process.returncode == 0
         assert result["certificate"]["clean"]
-        assert result["objective_uc"] >= result["bound"]
+        assert result["leader_cost_usd"] >= result["bound_usd"]

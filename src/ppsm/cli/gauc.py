@@ -23,13 +23,7 @@ if TYPE_CHECKING:
     from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 
 _GAS_PRICE = "$/MMBtu"
-_UNITS = {
-    "objective_uc": "$",
-    "objective_em": "$",
-    "objective_gm": "$",
-    "bound": "$",
-    "gas_prices": _GAS_PRICE,
-}
+_UNITS = {"gas_prices": _GAS_PRICE}
 
 
 @app.command()
@@ -46,6 +40,9 @@ def gauc(
     map_file: Annotated[
         Path | None, typer.Option("--map", help="Draw the answer on a map: FILE.svg, .png or .pdf.")
     ] = None,
+    unaware: Annotated[
+        bool, typer.Option(help="Commit by bids alone, and say what gas prices then do to them.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Commit units so that gas prices cover no bid short, with a proven bound and an independent certificate.
@@ -64,9 +61,14 @@ def gauc(
         from ppsm.figures.style import check_picture_path
 
         check_picture_path(map_file)
+        if unaware:
+            raise InputError("--map and --unaware were given: a map shows an aware answer; leave one out.")
     loaded = load_case(case)
     vector = _demand(loaded, power_stress, gas_stress, demand)
     console = Console(stderr=True)
+    if unaware:
+        _unaware(GasAwareCommitment(loaded, cache), power_stress, vector, gap, time_limit, as_json)
+        return
     with console.status("building the markets") as spinner, interruptible():
         solver = GasAwareCommitment(loaded, cache)
         with watched() as watch:
@@ -85,6 +87,77 @@ def gauc(
         from ppsm.figures import save_figure, solution_map
 
         save_figure(solution_map(solution, solver.followers.gas.market), map_file)
+
+
+def _unaware(
+    solver: "GasAwareCommitment",
+    power_stress: float,
+    demand: FloatArray,
+    gap: float,
+    time_limit: float,
+    as_json: bool,
+) -> None:
+    """Print what a commitment without regard to gas prices comes to."""
+    from ppsm.markets.check.shortages import explain_game
+
+    with interruptible():
+        found = solver.solve_unaware(power_stress, demand, gap=gap, time_limit=time_limit)
+    result: dict[str, Any] = {
+        "case": solver.case.name,
+        "power_stress": power_stress,
+        "status": found.status.value,
+        "leader_cost_usd": None if found.power is None else found.power.leader_cost_usd,
+        "gas_value_usd": None if found.game is None else found.game.gas.cost_usd,
+        "gas_prices": {}
+        if found.game is None
+        else _prices_by_junction(solver.case, found.game.gas.prices_usd_per_mwh),
+        "invalid_bids": [
+            {
+                "fleet": bid.fleet,
+                "gas_price": round(bid.gas_price_usd_per_mwh * MWH_PER_MMBTU, 6),
+                "covered": round(bid.covered_usd_per_mwh * MWH_PER_MMBTU, 6),
+                "loss_usd": bid.loss_usd,
+            }
+            for bid in found.invalid
+        ],
+        "loss_usd": found.loss_usd,
+        "units": {**_UNITS, "invalid_bids.gas_price": _GAS_PRICE, "invalid_bids.covered": _GAS_PRICE},
+    }
+    if found.game is None:
+        result["explanation"] = explain_game(solver.followers, demand, found.power)
+    if as_json:
+        sys.stdout.write(json.dumps(result, indent=2, allow_nan=False) + "\n")
+    else:
+        _print_unaware(result)
+    if found.game is None:
+        raise typer.Exit(EXIT_NO_ANSWER)
+
+
+def _print_unaware(result: dict[str, Any]) -> None:
+    console = Console()
+    if result.get("explanation"):
+        console.print(f"The gas market has no answer: {result['explanation']}")
+        return
+    prices = result["gas_prices"].values()
+    console.print(
+        f"By bids alone the day costs {result['leader_cost_usd']:,.0f} $; gas costs {min(prices):.2f} to "
+        f"{max(prices):.2f} {_GAS_PRICE}, and {len(result['invalid_bids'])} fleets have bids that do not "
+        f"cover their fuel: their owners lose {result['loss_usd']:,.0f} $."
+    )
+    table = Table("fleet", f"gas, {_GAS_PRICE}", f"covered, {_GAS_PRICE}", "loss, $")
+    for bid in result["invalid_bids"]:
+        table.add_row(
+            bid["fleet"], f"{bid['gas_price']:.2f}", f"{bid['covered']:.2f}", f"{bid['loss_usd']:,.0f}"
+        )
+    if result["invalid_bids"]:
+        console.print(table)
+
+
+def _prices_by_junction(case: Case, prices_usd_per_mwh: FloatArray) -> dict[str, float]:
+    return {
+        row.junction: round(float(price) * MWH_PER_MMBTU, 6)
+        for row, price in zip(case.junctions, prices_usd_per_mwh, strict=True)
+    }
 
 
 def _demand(case: Case, power_stress: float, gas_stress: float | None, file: Path | None) -> FloatArray:
@@ -117,18 +190,13 @@ def _as_plain_data(
         "case": case.name,
         "power_stress": solution.power_stress,
         "status": solution.status.value,
-        "objective_uc": solution.leader_cost_usd,
-        "objective_em": solution.electricity_value_usd,
-        "objective_gm": solution.gas_value_usd,
-        "bound": solution.bound_usd,
+        "leader_cost_usd": solution.leader_cost_usd,
+        "electricity_value_usd": solution.electricity_value_usd,
+        "gas_value_usd": solution.gas_value_usd,
+        "bound_usd": solution.bound_usd,
         "gap": solution.gap,
         "bound_from": solution.bound_from,
-        "gas_prices": {}
-        if prices is None
-        else {
-            row.junction: round(float(price) * MWH_PER_MMBTU, 6)
-            for row, price in zip(case.junctions, prices, strict=True)
-        },
+        "gas_prices": {} if prices is None else _prices_by_junction(case, prices),
         "commitment": {}
         if solution.on is None
         else {
@@ -153,7 +221,15 @@ def _as_plain_data(
 
 def _print(result: dict[str, Any]) -> None:
     table = Table(title=f"Gas-aware unit commitment: {result['status']}", show_header=False)
-    for name in ("objective_uc", "objective_em", "objective_gm", "bound", "gap", "bound_from", "seconds"):
+    for name in (
+        "leader_cost_usd",
+        "electricity_value_usd",
+        "gas_value_usd",
+        "bound_usd",
+        "gap",
+        "bound_from",
+        "seconds",
+    ):
         if result[name] is not None:
             value = result[name]
             table.add_row(name, f"{value:,.6g}" if name == "gap" else str(value))

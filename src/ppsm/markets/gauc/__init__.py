@@ -1,7 +1,7 @@
 """Gas-aware unit commitment (GAUC): the search for the best valid commitment and for a bound on it.
 
 The leader commits (UC), EM dispatches, GM prices the gas that is burned, and a running plant's last selected
-bid must cover its fuel. An answer is valid if its plants stand at the **levels** that its gas prices ask for
+bid must cover its fuel. An answer is valid if its offers are at the **levels** that its gas prices ask for
 (:mod:`ppsm.markets.model.validity`); UC at given levels is a MILP that knows nothing of the gas demand. The
 search moves an incumbent down and a bound up until they meet:
 
@@ -18,7 +18,9 @@ search moves an incumbent down and a bound up until they meet:
    answers have. Levels that the floors ask for shrink the region, and so on; UC at them bounds these answers.
    Where the gap asked for is out of reach, multiples of it are tried.
 4. *Enumerate* (``enumeration``), in small cases: commitments in order of cost, each with its best valid
-   levels (children raise one level, which never lowers EM's cost), until the next cannot be better.
+   selection of bids (boxes of offers, best first), until the next cannot be better.
+
+``unaware`` tells what a commitment by bids alone comes to.
 
 Limits and Ctrl-C end the search anywhere with incumbent, bound and gap as they are.
 """

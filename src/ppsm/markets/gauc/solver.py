@@ -19,6 +19,7 @@ from ppsm.markets.gauc.deliverable import deliverable_commitment
 from ppsm.markets.gauc.enumeration import can_enumerate, enumerate_commitments
 from ppsm.markets.gauc.floors import PriceFloors
 from ppsm.markets.gauc.memory import CommitmentMemory, RememberedCommitment
+from ppsm.markets.gauc.unaware import UnawareSolution, invalid_bids
 from ppsm.markets.model.followers import Followers, GameAnswer, PowerAnswer
 from ppsm.markets.tuning import TUNING
 from ppsm.solvers.mip import SolveLimits
@@ -70,6 +71,27 @@ class GasAwareCommitment:
         self.memory = CommitmentMemory(case, cache)
         self.floors = PriceFloors(self.followers)
         self._answers: dict[tuple[float, tuple[int, ...]], PowerAnswer | None] = {}
+
+    def solve_unaware(
+        self,
+        power_stress: float,
+        demand_mwh: ArrayLike,
+        *,
+        gap: float = 5e-4,
+        time_limit: float = math.inf,
+        progress: Progress | None = None,
+    ) -> UnawareSolution:
+        """Commit by bids alone, whatever gas costs, then let both markets answer: see UnawareSolution."""
+        demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
+        search = Search(self, float(power_stress), demand, gap, time_limit, progress)
+        if search.commit_by_bids() is None:
+            status = Status.INFEASIBLE if search.infeasible else Status.NO_INCUMBENT
+            return UnawareSolution(status, None, None)
+        power = self.unaware_answer(float(power_stress))
+        game = None if power is None else self.followers.game_answer(power, demand)
+        if game is None:
+            return UnawareSolution(Status.INFEASIBLE, power, None)
+        return UnawareSolution(Status.INCUMBENT, power, game, invalid_bids(self.followers, game))
 
     def unaware_answer(self, power_stress: float) -> PowerAnswer | None:
         """EM at the commitment without regard to gas prices, if that was solved before."""
@@ -127,7 +149,7 @@ class Search:
 
     def run(self, *, proof: bool) -> None:
         """Incumbent first, then bounds from cheap to dear, until they meet or nobody asks for a proof."""
-        base = self._unit_commitment(np.zeros(self.followers.levels.count, dtype=np.int64))
+        base = self.commit_by_bids()
         if base is None:
             return
         self._raise_bound(base.bound_usd, _WITHOUT_PRICES)
@@ -145,6 +167,10 @@ class Search:
                 break
         if not self._closed() and can_enumerate(self.followers):
             self._enumerate()
+
+    def commit_by_bids(self) -> RememberedCommitment | None:
+        """UC without regard to gas prices; None where there is none in time."""
+        return self._unit_commitment(np.zeros(self.followers.levels.count, dtype=np.int64))
 
     def _closed(self) -> bool:
         if self.infeasible:

@@ -24,11 +24,15 @@ from ppsm.status import Status
 
 @dataclass(frozen=True, eq=False)
 class Dispatch:
-    """A cleared electricity market: cost in $, output by fleet and hour in MW, daily gas burn by link."""
+    """A cleared electricity market: cost in $, output by fleet and hour in MW, daily gas burn by link.
+
+    ``asked_usd`` is what the accepted blocks of each fleet ask for, whose sum is the cost.
+    """
 
     cost_usd: float
     output_mw: FloatArray
     burn_mwh: FloatArray
+    asked_usd: FloatArray
 
 
 def build_electricity_market(system: PowerSystem) -> linopy.Model:
@@ -102,10 +106,11 @@ class ElectricityMarket:
         accepted = np.where(self._accepted >= 0, solution.columns[self._accepted], 0.0)
         output = np.maximum(accepted, 0.0).sum(axis=1)
         burn = output[self._fleets].sum(axis=1) * self._rates
-        return Dispatch(solution.objective, output, burn)
+        price = np.nan_to_num(system.block_usd_per_mwh.values)[:, :, None]
+        return Dispatch(solution.objective, output, burn, (price * accepted).sum(axis=(1, 2)))
 
     def _load(self, power_stress: float) -> FloatArray:
-        """Right-hand side of the balances (hours x buses) at a stress; building it takes longer than an LP."""
+        """Right-hand sides of the balances (hours x buses) at a stress; slower to build than to solve."""
         if power_stress not in self._loads:
             load = self.system.load_mw(power_stress).transpose("hour", "bus").values
             self._loads[power_stress] = self._zero.row_lower[self._balance] + load
