@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ppsm.markets.check.certificate import Certificate, Fault, certify
     from ppsm.markets.check.shortages import GasExplanation, explain_gas
     from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+    from ppsm.markets.gauc.unaware import InvalidBid, UnawareSolution
     from ppsm.markets.model.commitment import Before, UnitCommitment
     from ppsm.markets.model.electricity import Dispatch, ElectricityMarket
     from ppsm.markets.model.gas import GasMarket, build_gas_market
@@ -33,6 +34,8 @@ __all__ = [
     "GasExplanation",
     "GasMarket",
     "GaucSolution",
+    "InvalidBid",
+    "UnawareSolution",
     "UnitCommitment",
     "build_gas_market",
     "certify",
@@ -45,6 +48,7 @@ __getattr__, __dir__ = front_door(
         "check.certificate": ("Certificate", "Fault", "certify"),
         "check.shortages": ("GasExplanation", "explain_gas"),
         "gauc.solver": ("GasAwareCommitment", "GaucSolution"),
+        "gauc.unaware": ("InvalidBid", "UnawareSolution"),
         "model.commitment": ("Before", "UnitCommitment"),
         "model.electricity": ("Dispatch", "ElectricityMarket"),
         "model.gas": ("GasMarket", "build_gas_market"),
