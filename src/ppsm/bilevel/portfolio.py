@@ -6,6 +6,7 @@ up again for twice as long in the next round:
 ::
 
     enumeration    all decisions of a leader who has few
+    steps          from a decision of integers to better ones, for a good point that others must beat
     branching      our own tree over pairs, with a proof at every leaf
     sos1           SCIP, which needs no constants
     duality        HiGHS, with constants that are proven first, by strong duality or big-M
@@ -33,6 +34,7 @@ from ppsm.bilevel.methods.branching import Branching
 from ppsm.bilevel.methods.every_decision import Enumeration, assignments_of
 from ppsm.bilevel.methods.reformulation import Reformulation
 from ppsm.bilevel.methods.scip_forms import sos1
+from ppsm.bilevel.methods.steps import Steps, has_steps
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.second_opinion import Opinion, Verdict
 from ppsm.bilevel.solution import Method
@@ -120,6 +122,31 @@ def own_progress(tree: Tree, words: str) -> Progress:
         gave_up=tree.is_unbounded or (tree.is_complete and not proven),
         interrupted=tree.interrupted,
     )
+
+
+@dataclass(eq=False)
+class StepSearcher:
+    """Steps of the leader's integers to better decisions: points that others must beat, never a proof."""
+
+    steps: Steps
+    from_turn: float = 0.0
+    share: float = TUNING.share_of_steps
+    method: Method = Method.AUTO
+    reason: str = ""
+    solver: str = HIGHS
+    bound: float | None = None
+
+    def run(self, deadline: float) -> Progress:
+        """Go on until a deadline, or until no step helps."""
+        try:
+            self.steps.run(deadline)
+        except SolverError:
+            return Progress(Status.NO_INCUMBENT, self.steps.columns, gave_up=True)
+        return Progress(Status.NO_INCUMBENT, self.steps.columns, gave_up=self.steps.is_through)
+
+    def offer(self, columns: FloatArray) -> None:
+        """Go on from a verified point of somebody else, if it is better."""
+        self.steps.offer(columns)
 
 
 @dataclass(eq=False)
@@ -239,6 +266,8 @@ def searchers(kkt: KktSystem, limits: SolveLimits) -> Iterator[Searcher]:
     if few:
         why = f"the leader's integers have {count} values together"
         yield OwnSearcher(Method.ENUMERATION, why, Enumeration(kkt, gap=limits.gap), "a list")
+    elif has_steps(kkt.program):
+        yield StepSearcher(Steps(kkt))
     late = TUNING.late_turn if few and kkt.pairs.size > TUNING.many_pairs else 0.0
     why = f"the search over {kkt.pairs.size} pairs was through first"
     tree = Branching(kkt, cutoff=None, gap=limits.gap)

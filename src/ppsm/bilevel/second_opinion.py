@@ -54,20 +54,24 @@ def second_opinion(
     cutoff: float | None,
     method: Method,
     limits: SolveLimits,
-    seconds: float,
+    searched: float,
     begun: Branching | None = None,
 ) -> Opinion:
     """Whether a point costs at most the cutoff (or exists at all), by someone who did not make the claim.
 
-    Each of the two ways has so many seconds, within the limits; ``method`` is the one that made the claim. A
-    tree that has ``begun`` before goes on instead of a new search.
+    ``method`` is the one that made the claim, after it had ``searched`` for so many seconds: each of the two
+    ways may take a part of that, within the limits. A tree that has ``begun`` before goes on instead of a new
+    search.
     """
+    seconds = max(TUNING.opinion_seconds, TUNING.opinion_share * searched)
     deadline = time.perf_counter() + limits.seconds
     until = min(deadline, time.perf_counter() + seconds)
     if begun is None:
         opinion = _by_ourselves(kkt, cutoff, method, until)
     else:
         opinion = _of_tree(begun.run(until), "branching on pairs", cutoff)
+    if method is Method.SOS1:
+        seconds = TUNING.short_search if searched <= TUNING.short_search else 0.0
     remaining = min(seconds, deadline - time.perf_counter())
     if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted or remaining <= 0:
         return opinion

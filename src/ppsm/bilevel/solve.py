@@ -193,7 +193,7 @@ class _Solve:
         turn = TUNING.first_turn
         while players and time.perf_counter() < self._deadline:
             for player in tuple(players):
-                seconds = turn * min(player.share, TUNING.lagging if self._lags(player) else 1.0)
+                seconds = turn * player.share * (TUNING.lagging if self._lags(player) else 1.0)
                 if turn < player.from_turn or time.perf_counter() > self._deadline:
                     continue
                 progress = player.run(min(self._deadline, time.perf_counter() + seconds))
@@ -355,9 +355,8 @@ class _Solve:
         ``searched`` is how many seconds the search took that made the claim; a tree that has ``begun`` before
         goes on.
         """
-        seconds = max(TUNING.opinion_seconds, TUNING.opinion_share * searched)
         limits = replace(self._limits, seconds=max(0.0, self._deadline - time.perf_counter()))
-        return second_opinion(self._kkt, self._cutoff(found), found.method, limits, seconds, begun)
+        return second_opinion(self._kkt, self._cutoff(found), found.method, limits, searched, begun)
 
     def _cutoff(self, found: BilevelSolution) -> float | None:
         """What a point must cost at most to refute a claim of optimality."""

@@ -34,13 +34,15 @@ class Tuning:
     # portfolio
     first_turn: float = 0.4
     """Seconds of everybody's first turn; each later one is twice as long."""
-    share_among_integers: float = 0.25
+    share_among_integers: float = 0.125
     """The share of our own tree where the leader has integers, on which it is rarely the fastest."""
+    share_of_steps: float = 0.15
+    """The share of steps from decision to decision, while they help."""
     lagging: float = 0.5
-    """Whose bound is not the best gets this share of a turn at most."""
+    """Whose bound is not the best gets this part of its share."""
     turn_of_bounds: float = 3.2
     """From turns of that length on bounds are proven and HiGHS is asked,"""
-    share_with_bounds: float = 0.25
+    share_with_bounds: float = 0.125
     """with this share of a turn: on the games it was tuned on it was the first that was through nowhere but
     on networks, whose bounds are at hand."""
     many_pairs: int = 600
@@ -112,8 +114,11 @@ class Tuning:
     # second opinion
     opinion_share: float = 0.1
     """Each of the two ways to a second opinion may take so many times as long as the search it judges."""
-    opinion_seconds: float = 0.25
+    opinion_seconds: float = 0.05
     """It may take that long in any case."""
+    short_search: float = 0.25
+    """SCIP is asked about a claim of SCIP only where its own search took no longer than that: indicators
+    without presolve were never ten times as fast as SOS1 sets with it. That long may it take then."""
     claims: int = 3
     """So often is a claim that was refuted made again, on another path, before the method is given up."""
 
