@@ -66,7 +66,7 @@ class Progress:
 class Searcher(Protocol):
     """One search among those that take turns, each with its share, from a length of turns on.
 
-    ``bound`` is what it proved last.
+    ``bound`` is what it proved by its last turn, ``earlier`` by the one before.
     """
 
     method: Method
@@ -75,6 +75,7 @@ class Searcher(Protocol):
     from_turn: float
     share: float
     bound: float | None
+    earlier: float | None
 
     def run(self, deadline: float) -> Progress:
         """Go on until a deadline."""
@@ -95,6 +96,7 @@ class OwnSearcher:
     share: float = 1.0
     solver: str = HIGHS
     bound: float | None = None
+    earlier: float | None = None
 
     def run(self, deadline: float) -> Progress:
         """Go on until a deadline."""
@@ -135,6 +137,7 @@ class StepSearcher:
     reason: str = ""
     solver: str = HIGHS
     bound: float | None = None
+    earlier: float | None = None
 
     def run(self, deadline: float) -> Progress:
         """Go on until a deadline, or until no step helps."""
@@ -161,6 +164,7 @@ class ScipSearcher:
     solver: str = "SCIP"
     share: float = 1.0
     bound: float | None = None
+    earlier: float | None = None
     _search: ScipSearch | None = None
     _point: FloatArray | None = None
 
@@ -200,6 +204,7 @@ class HighsSearcher:
     reason: str = ""
     solver: str = HIGHS
     bound: float | None = None
+    earlier: float | None = None
     _finder: BoundFinder | None = None
     _cutoff: float | None = None
     _attempt: Attempt | None = field(default=None)
@@ -263,10 +268,11 @@ def searchers(kkt: KktSystem, limits: SolveLimits) -> Iterator[Searcher]:
     """Who takes turns on a game whose relaxation is bounded."""
     count = assignments_of(kkt.program)
     few = count is not None and count <= TUNING.assignments
+    is_network = network_bound(kkt) is not None
     if few:
         why = f"the leader's integers have {count} values together"
         yield OwnSearcher(Method.ENUMERATION, why, Enumeration(kkt, gap=limits.gap), "a list")
-    elif has_steps(kkt.program):
+    elif has_steps(kkt.program) and not is_network:
         yield StepSearcher(Steps(kkt))
     late = TUNING.late_turn if few and kkt.pairs.size > TUNING.many_pairs else 0.0
     why = f"the search over {kkt.pairs.size} pairs was through first"
@@ -276,7 +282,7 @@ def searchers(kkt: KktSystem, limits: SolveLimits) -> Iterator[Searcher]:
     if scip_is_installed():
         yield ScipSearcher(kkt, limits, late)
     # Bounds of a network are at hand; others take an LP for each.
-    if network_bound(kkt) is not None:
+    if is_network:
         yield HighsSearcher(kkt, limits, late)
     else:
         yield HighsSearcher(kkt, limits, max(late, TUNING.turn_of_bounds), TUNING.share_with_bounds)

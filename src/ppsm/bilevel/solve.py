@@ -193,7 +193,7 @@ class _Solve:
         turn = TUNING.first_turn
         while players and time.perf_counter() < self._deadline:
             for player in tuple(players):
-                seconds = turn * player.share * (TUNING.lagging if self._lags(player) else 1.0)
+                seconds = turn * self._share(player)
                 if turn < player.from_turn or time.perf_counter() > self._deadline:
                     continue
                 progress = player.run(min(self._deadline, time.perf_counter() + seconds))
@@ -203,7 +203,7 @@ class _Solve:
                     return found
                 if progress.interrupted:
                     return self._left(replace(base, method_reason="interrupted"), interrupted=True)
-                player.bound = progress.bound
+                player.earlier, player.bound = player.bound, progress.bound
                 if progress.gave_up or progress.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
                     players.remove(player)  # what it claims did not stand up, nor does its bound
                 bounds = [one.bound for one in players if one.bound is not None]
@@ -213,6 +213,19 @@ class _Solve:
             late = self._base(Method.AUTO, "no search was through in time", HIGHS)
             return self._reported(late, self._best, self._bound, ())
         return self._by_methods()
+
+    def _share(self, player: Searcher) -> float:
+        """A player's part of a turn: more where its gap will soon be closed, less where others do better."""
+        if self._is_promising(player):
+            return max(player.share, TUNING.promising)
+        return player.share * (TUNING.lagging if self._lags(player) else 1.0)
+
+    def _is_promising(self, player: Searcher) -> bool:
+        """Whether a few turns like the last one would close the gap."""
+        if self._best is None or player.bound is None or player.earlier is None:
+            return False
+        gained = player.bound - player.earlier
+        return self._best.objective - player.bound <= TUNING.turns_left * gained
 
     def _lags(self, player: Searcher) -> bool:
         """Whether somebody else's bound is better than that of a search that has one."""

@@ -35,7 +35,11 @@ class Tuning:
     first_turn: float = 0.4
     """Seconds of everybody's first turn; each later one is twice as long."""
     share_among_integers: float = 0.125
-    """The share of our own tree where the leader has integers, on which it is rarely the fastest."""
+    """The share of our own tree where the leader has integers, on which it is rarely the fastest,"""
+    turns_left: float = 4.0
+    """unless it gains so much that so many turns like its last one would close the gap:"""
+    promising: float = 0.5
+    """then anybody's share is at least this."""
     share_of_steps: float = 0.15
     """The share of steps from decision to decision, while they help."""
     lagging: float = 0.5

@@ -185,7 +185,7 @@ def _set_limits(model: Any, limits: SolveLimits, problem: MixedIntegerProgram) -
     model.setParam("limits/gap", limits.gap)
     model.setParam("numerics/feastol", limits.feasibility)
     if problem.indicators is not None or limits.another_path:
-        # By its dual reductions SCIP 10 can call a feasible problem with indicators infeasible (tests/canaries).
+        # SCIP 10 can call a feasible problem with indicators infeasible by these (tests/canaries).
         model.setParam("misc/allowstrongdualreds", False)
         model.setParam("misc/allowweakdualreds", False)
     model.setParam("parallel/maxnthreads", limits.threads)

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
-from ppsm.bilevel.incumbent import respond
+from ppsm.bilevel.incumbent import descend
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.tuning import TUNING
@@ -204,13 +204,13 @@ class Branching:
         return (idle, tight) if multipliers[chosen] >= slack[chosen] else (tight, idle)
 
     def _try_response(self, columns: FloatArray) -> None:
-        """Now and then, ever more rarely, the follower's answer to a node's decision: a point to beat."""
+        """Now and then, ever more rarely, what a node's decision leads down to: a point to beat."""
         if self._first or self._nodes < self._next_response:
             return
         self._next_response = TUNING.responses_thin_out * self._nodes
         variables = columns[self._kkt.variables]
         whole = np.where(self._kkt.program.is_integer, np.round(variables), variables)
-        answered = respond(self._kkt, whole)
+        answered = descend(self._kkt, whole, self._deadline)
         if answered is not None and self._is_point(answered):
             self.offer(answered)
 

@@ -1,4 +1,4 @@
-"""A good point soon: a leader of integers goes step by step to better decisions while the follower answers warm.
+"""A good point soon: a leader of integers goes step by step to better decisions, the follower stays warm.
 
 One integer moves by one or to an end of its range, then two move together by one each, for as long as that
 helps. Nothing is proven; a good point is what lets the other searches prune early.
