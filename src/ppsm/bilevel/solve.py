@@ -157,7 +157,12 @@ class _Solve:
             return self._unbounded(base)
         progress = own_progress(tree, words)
         found = self._heard(base, progress)
-        return self._left(base, interrupted=progress.interrupted) if found is None else found
+        if found is not None:
+            return found
+        if progress.gave_up:
+            doubt = f"{words} of {tree.words} is through, but not all of it is proven; use the method 'auto'"
+            base = replace(base, explanation=doubt)
+        return self._left(base, interrupted=progress.interrupted)
 
     def _base(self, method: Method, reason: str, solver: str) -> BilevelSolution:
         return BilevelSolution(Status.NO_INCUMBENT, self._program, method, reason, solver, self._seconds)

@@ -118,11 +118,13 @@ class Tuning:
     # second opinion
     opinion_share: float = 0.1
     """Each of the two ways to a second opinion may take so many times as long as the search it judges."""
-    opinion_seconds: float = 0.05
-    """It may take that long in any case."""
+    opinion_seconds: float = 0.25
+    """It may take that long in any case,"""
+    opinion_of_begun: float = 0.05
+    """or that long where our tree has had its turns already."""
     short_search: float = 0.25
-    """SCIP is asked about a claim of SCIP only where its own search took no longer than that: indicators
-    without presolve were never ten times as fast as SOS1 sets with it. That long may it take then."""
+    """Among searches that take turns SCIP is asked about a claim of SCIP only where all took no longer than
+    that, and may take that long again: indicators without presolve are hardly ever faster than SOS1 sets."""
     claims: int = 3
     """So often is a claim that was refuted made again, on another path, before the method is given up."""
 

@@ -233,10 +233,12 @@ class Branching:
         return replace(node, pairs=idle, bound=bound), replace(node, pairs=tight, bound=bound)
 
     def _split(self, node: _Node, chosen: int, columns: FloatArray, bound: float) -> tuple[_Node, ...]:
+        """The ranges below and above a fraction, without one that the integer's bounds leave empty."""
         value = columns[self._integer[chosen]]
         upper, lower = node.upper.copy(), node.lower.copy()
         upper[chosen], lower[chosen] = np.floor(value), np.ceil(value)
-        return replace(node, upper=upper, bound=bound), replace(node, lower=lower, bound=bound)
+        halves = replace(node, upper=upper, bound=bound), replace(node, lower=lower, bound=bound)
+        return tuple(half for half in halves if half.lower[chosen] <= half.upper[chosen])
 
     def _box(self, node: _Node) -> Box:
         row_upper = self._program.row_upper.copy()
