@@ -14,6 +14,7 @@ from ppsm.examples import freight_game, permit_game, water_game
 from ppsm.mechanism import MECHANISMS, PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
 from ppsm.owner.distances import cost_errors, distances
 from ppsm.privacy import simulated_publication
+from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.status import Status
 from tests.mechanism.conftest import TRUTH, towns_market
 
@@ -73,9 +74,10 @@ def test_a_decision_says_whether_it_is_proven(
     towns: GameCoordination, ends: Status, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search that time cuts short leaves a decision, but not the best one."""
-    search = fixed_prices.solve_mip_with_highs
     monkeypatch.setattr(
-        fixed_prices, "solve_mip_with_highs", lambda *given: replace(search(*given), status=ends)
+        fixed_prices,
+        "solve_mip_with_highs",
+        lambda *given: replace(solve_mip_with_highs(*given), status=ends),
     )
     assert towns.decide(np.array(TRUTH), None).status is ends
 
