@@ -1,6 +1,6 @@
 """Families of games by size, each with seeds to tune on and others that nobody tunes on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.bidding_games import bidding_game
@@ -82,11 +82,12 @@ FAMILIES: dict[str, tuple[Size, ...]] = {
 }
 
 
-def games(family: str, seeds: str, each: int) -> Iterator[Game]:
-    """So many games of every size, with the seeds of a set."""
-    for size in FAMILIES[family]:
-        for seed in range(FIRST_SEED[seeds], FIRST_SEED[seeds] + each):
-            yield game(family, size, seed)
+def games(family: str, seeds: Iterable[int], sizes: Collection[int] | None = None) -> Iterator[Game]:
+    """Games of a family with these seeds, of every size or of those with these numbers, from 1 on."""
+    for number, size in enumerate(FAMILIES[family], start=1):
+        if sizes is None or number in sizes:
+            for seed in seeds:
+                yield game(family, size, seed)
 
 
 def game(family: str, size: Size, seed: int) -> Game:

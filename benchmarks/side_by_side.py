@@ -208,7 +208,8 @@ def _lines(verdicts: Verdicts, name: str, rows: Sequence[Row]) -> list[tuple[str
 
 def measure() -> list[Table]:
     """For ``make bench``: the smallest game of every family that nobody tunes on."""
-    smallest = [next(games(family, "held-out", 1)) for family in FAMILIES]
+    seeds = [FIRST_SEED["held-out"]]
+    smallest = [next(games(family, seeds)) for family in FAMILIES]
     return tables(run(smallest, 10.0, None))
 
 
@@ -221,12 +222,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of a solver for one game")
     parser.add_argument("--set", choices=FIRST_SEED, default="held-out", dest="seeds")
     parser.add_argument("--each", type=int, default=2, help="games of every size")
+    parser.add_argument("--first-seed", type=int, help="of each size, instead of the first of a set")
+    parser.add_argument("--sizes", type=int, nargs="+", help="which of a family, from 1 on; default: all")
     parser.add_argument("--rows", type=Path, help="JSON lines to write; a run goes on where they end")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
     options = parser.parse_args()
-    chosen = [
-        game for family in options.family or FAMILIES for game in games(family, options.seeds, options.each)
-    ]
+    first = FIRST_SEED[options.seeds] if options.first_seed is None else options.first_seed
+    seeds = range(first, first + options.each)
+    chosen = [game for family in options.family or FAMILIES for game in games(family, seeds, options.sizes)]
     found = tables(run(chosen, options.seconds, options.rows))
     if options.json:
         print(json.dumps([in_fields(table) for table in found], indent=2))

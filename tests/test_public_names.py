@@ -25,6 +25,7 @@ TOPICS = (
     "ppsm.games",
     "ppsm.mechanism",
     "ppsm.privacy",
+    "ppsm.program",
 )
 
 EXPECTED = {

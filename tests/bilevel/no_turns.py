@@ -2,9 +2,9 @@
 
 import pytest
 
-from ppsm.bilevel import solve as engine
+from ppsm.bilevel import by_turns
 
 
 def without_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "searchers", lambda *_: ())
-    monkeypatch.setattr(engine, "bounded", lambda kkt, _: kkt)
+    monkeypatch.setattr(by_turns, "searchers", lambda *_: ())
+    monkeypatch.setattr(by_turns, "bounded", lambda kkt, _: kkt)

@@ -1,6 +1,7 @@
 """Bounds are proven: no optimal dual of the follower at any decision of the leader exceeds them."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from ppsm.bilevel.bounds.slater import slater_row
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.errors import NoValidBoundError
 from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.solvers.highs import LpSolution, PersistentLp
 
 SLACK = 1e-6
 
@@ -115,6 +117,24 @@ def test_slater_row_holds_at_every_optimal_dual(seed: int) -> None:
     )
     row, limit = found
     assert row @ np.concatenate([answer.x, answer.y, multipliers]) <= limit + 1e-6
+
+
+@pytest.mark.parametrize("answer", [3.0, 9.001])
+def test_a_rule_of_slaters_that_is_none_is_refused(answer: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for ``4 - x <= y <= 9`` with x in [0, 1] the solver suggests answers that miss a side."""
+    follower = LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[4], column_upper=[9])
+    program = BilevelProgram.from_arrays(
+        follower=follower, leader_cost=[1], coupling=[[1]], variable_upper=[1.0]
+    )
+    given = build_kkt(program), np.array([0]), np.zeros(1), np.ones(1)
+    assert slater_row(*given) is not None
+
+    def wrong(lp: PersistentLp) -> LpSolution:
+        return replace(solve(lp), columns=np.concatenate([[answer, 0.0], solve(lp).columns[2:]]))
+
+    solve = PersistentLp.solve
+    monkeypatch.setattr(PersistentLp, "solve", wrong)
+    assert slater_row(*given) is None
 
 
 def test_slater_rows_are_found_often_enough_to_be_tested() -> None:

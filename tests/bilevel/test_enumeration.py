@@ -88,3 +88,25 @@ def test_a_continuous_decision_in_the_followers_rows_is_refused() -> None:
     program = replace(switches(2.0), is_integer=np.array([True, False]))
     with pytest.raises(ModelError, match="only bounded integers"):
         solve_bilevel(program, method=Method.ENUMERATION)
+
+
+def test_a_follower_without_an_answer_is_explained() -> None:
+    """Its cost falls without limit: the list proves nothing of such a follower, and says so."""
+    follower = LinearProgram.from_arrays(cost=[-1], matrix=[[1]], row_lower=[0])
+    program = BilevelProgram.from_arrays(
+        follower=follower, leader_cost=[1], coupling=[[1]], variable_upper=1, is_integer=True
+    )
+    found = solve_bilevel(program, method=Method.ENUMERATION)
+    assert found.status is Status.NO_INCUMBENT
+    assert found.explanation.startswith(
+        "a list of 2 of 2 assignments is through, but not all of it is proven"
+    )
+    assert solve_bilevel(program).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("method", [Method.ENUMERATION, Method.BRANCHING, Method.AUTO, Method.BIG_M])
+def test_a_range_without_an_integer_is_infeasible(method: Method) -> None:
+    program = replace(switches(9.0), variable_lower=np.full(2, 0.2), variable_upper=np.full(2, 0.8))
+    found = solve_bilevel(program, method=method)
+    assert found.status is Status.INFEASIBLE
+    assert "integers" in found.explanation

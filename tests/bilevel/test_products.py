@@ -159,3 +159,9 @@ def test_followers_that_wait_for_each_other_are_refused() -> None:
     back[0, 2] = 1.0
     with pytest.raises(ModelError, match="wait for each other"):
         build_kkt(replace(program, handed_on=sp.csr_array(back)))
+
+
+def test_a_product_beside_quadratic_costs_is_refused_with_what_to_do() -> None:
+    market = replace(bidder(), curvature=sp.csr_array(np.diag([0.0, 1.0, 0.0])))
+    with pytest.raises(ModelError, match="'cheap', stand in the way: state them as steps of constant cost"):
+        build_kkt(market)

@@ -12,12 +12,14 @@ import scipy.sparse as sp
 from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
+from ppsm.arrays import FloatArray
+from ppsm.bilevel import by_methods, by_turns
 from ppsm.bilevel import second_opinion as opinions
-from ppsm.bilevel import solve as engine
 from ppsm.bilevel.incumbent import FirstLook, first_look
 from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.methods import Attempt, attempts
 from ppsm.bilevel.methods.branching import branch
+from ppsm.bilevel.portfolio import Progress
 from ppsm.bilevel.second_opinion import Opinion, Verdict, search_for_better
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
@@ -117,7 +119,7 @@ def poor(result: MipResult) -> MipResult:
 
 def test_a_bound_that_is_too_high_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     search, calls = planted(poor, times=1)
-    monkeypatch.setattr(engine, "solve_mip_with_highs", search)
+    monkeypatch.setattr(by_methods, "solve_mip_with_highs", search)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert calls[0] == 2
     assert solution.leader_objective == pytest.approx(-26)
@@ -126,7 +128,7 @@ def test_a_bound_that_is_too_high_is_refuted(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_solver_that_insists_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     search, _ = planted(poor, times=99)
-    monkeypatch.setattr(engine, "solve_mip_with_highs", search)
+    monkeypatch.setattr(by_methods, "solve_mip_with_highs", search)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.status is Status.INCUMBENT
     assert solution.leader_objective == pytest.approx(-26)  # the point of the second opinion
@@ -139,9 +141,9 @@ def test_a_wrong_verdict_of_infeasible_is_refuted(monkeypatch: pytest.MonkeyPatc
     def infeasible(result: MipResult) -> MipResult:
         return MipResult(Status.INFEASIBLE, result.solver, result.seconds)
 
-    monkeypatch.setattr(engine, "first_look", lambda *_: FirstLook(None, None, False, False))
+    monkeypatch.setattr(by_methods, "first_look", lambda *_: FirstLook(None, None, False, False))
     search, calls = planted(infeasible, times=1)
-    monkeypatch.setattr(engine, "solve_mip_with_highs", search)
+    monkeypatch.setattr(by_methods, "solve_mip_with_highs", search)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert calls[0] == 2
     assert solution.leader_objective == pytest.approx(-26)
@@ -149,7 +151,7 @@ def test_a_wrong_verdict_of_infeasible_is_refuted(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_time_for_a_second_opinion_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "TUNING", replace(TUNING, opinion_seconds=0.0, opinion_share=0.0))
+    monkeypatch.setattr(opinions, "TUNING", replace(TUNING, opinion_seconds=0.0, opinion_share=0.0))
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.status is Status.PROVEN_OPTIMAL
     assert not solution.verified
@@ -171,7 +173,7 @@ def test_constants_that_are_too_small_are_not_confirmed_by_the_program_they_are_
     """Branching is late and M cuts the optimum off: who asks the same program again is told the same."""
     late = Opinion(Verdict.UNDECIDED, "branching on pairs was not through after 1 node")
     monkeypatch.setattr(opinions, "search_for_better", lambda *_: late)
-    monkeypatch.setattr(engine, "attempts", tampered_attempts)
+    monkeypatch.setattr(by_methods, "attempts", tampered_attempts)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.leader_objective == pytest.approx(-26)  # SCIP, which has no constants, knows better
     assert solution.status is Status.INCUMBENT
@@ -187,7 +189,7 @@ def tampered_attempts(*arguments: Any) -> Iterator[Attempt]:
 
 
 def test_a_relaxations_bound_above_a_verified_point_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "first_look", lambda *given: replace(first_look(*given), bound=-20.0))
+    monkeypatch.setattr(by_methods, "first_look", lambda *given: replace(first_look(*given), bound=-20.0))
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.leader_objective == pytest.approx(-26)
     assert solution.leader_bound == pytest.approx(-26)
@@ -216,6 +218,42 @@ def test_a_tree_without_time_keeps_its_nodes_open() -> None:
     assert tree.is_certified
     assert tree.objective == pytest.approx(-26)
     assert tree.bound == pytest.approx(-26)
+
+
+class Player:
+    """A search that says the same at every turn."""
+
+    method, reason, solver = Method.SOS1, "planted", "liar"
+    from_turn, share = 0.0, 1.0
+    bound: float | None = None
+    earlier: float | None = None
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def run(self, _deadline: float) -> Progress:
+        return self._progress
+
+    def offer(self, columns: FloatArray) -> None:
+        pass
+
+
+def test_the_bound_of_a_search_that_was_refuted_goes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One calls a poor point optimal, the other proves -50 and no more: that is what remains."""
+
+    def players(kkt: KktSystem, limits: SolveLimits) -> list[Player]:
+        poor = first_look(kkt, limits).columns
+        assert poor is not None
+        cost = float(kkt.relaxation.cost @ poor) + kkt.relaxation.offset
+        assert cost > -25
+        liar = Progress(Status.PROVEN_OPTIMAL, poor, cost)
+        return [Player(Progress(Status.NO_INCUMBENT, bound=-50.0)), Player(liar)]
+
+    monkeypatch.setattr(by_turns, "searchers", players)
+    solution = solve_bilevel(handbook(*ORDERS[0]), time_limit=1.0)
+    assert solution.status is Status.INCUMBENT
+    assert solution.leader_objective == pytest.approx(-26)
+    assert solution.leader_bound == pytest.approx(-50)
 
 
 def test_weak_duality_by_hand() -> None:

@@ -261,15 +261,16 @@ def write_exchange_files(program: BilevelProgram, folder: Path) -> tuple[Path, P
 def test_interrupt_leaves_with_the_best_so_far(tmp_path: Path, method: str) -> None:
     paths = write_exchange_files(hard_game(), tmp_path)
     announcing = (
-        "import sys, ppsm.bilevel.solve as engine\n"
+        "import sys\n"
+        "from ppsm.bilevel import by_methods, by_turns\n"
         "from ppsm.cli import run\n"
         "def announced(search):\n"
         "    def begin(*arguments, **options):\n"
         "        print('searching', file=sys.stderr, flush=True)\n"
         "        return search(*arguments, **options)\n"
         "    return begin\n"
-        "engine._Solve._run = announced(engine._Solve._run)\n"
-        "engine.searchers = announced(engine.searchers)\n"
+        "by_methods.Methods._run = announced(by_methods.Methods._run)\n"
+        "by_turns.searchers = announced(by_turns.searchers)\n"
         "run()\n"
     )
     limits = ("--method", method, "--time-limit", "120")

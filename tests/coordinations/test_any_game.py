@@ -1,18 +1,21 @@
 """The coordination of small games: decisions with prices fixed, and three trades through one interface."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ppsm import LinearProgram, Sensitive, StackelbergGame
 from ppsm.arrays import FloatArray
-from ppsm.coordinations import GameCoordination
+from ppsm.coordinations import GameCoordination, fixed_prices
 from ppsm.errors import InputError
 from ppsm.examples import freight_game, permit_game, water_game
 from ppsm.mechanism import MECHANISMS, PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
 from ppsm.owner.distances import cost_errors, distances
 from ppsm.privacy import simulated_publication
+from ppsm.solvers.highs import solve_mip_with_highs
+from ppsm.status import Status
 from tests.mechanism.conftest import TRUTH, towns_market
 
 GAMES: dict[str, tuple[Callable[[], StackelbergGame], str]] = {
@@ -64,6 +67,19 @@ def test_exact_prices_lead_to_a_decision_that_is_consistent_with_them(name: str)
     value = follower.solve(truth).value
     assert value - dual_value(follower.at(truth), original.prices) <= 0.0201 * value
     assert decision.leader_cost <= original.leader_cost * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("ends", [Status.PROVEN_OPTIMAL, Status.INCUMBENT])
+def test_a_decision_says_whether_it_is_proven(
+    towns: GameCoordination, ends: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that time cuts short leaves a decision, but not the best one."""
+    monkeypatch.setattr(
+        fixed_prices,
+        "solve_mip_with_highs",
+        lambda *given: replace(solve_mip_with_highs(*given), status=ends),
+    )
+    assert towns.decide(np.array(TRUTH), None).status is ends
 
 
 def dual_value(program: LinearProgram, prices: FloatArray) -> float:

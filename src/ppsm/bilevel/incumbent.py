@@ -130,7 +130,7 @@ def first_look(kkt: KktSystem, limits: SolveLimits) -> FirstLook:
     deadline = time.perf_counter() + limits.seconds
     columns = None
     for decision in _decisions(kkt, point.columns):
-        columns = _descend(kkt, decision)
+        columns = descend(kkt, decision, deadline)
         if columns is not None or time.perf_counter() > deadline:
             break
     return FirstLook(columns, relaxed.bound, unbounded, relaxed.interrupted or point.interrupted)
@@ -146,11 +146,11 @@ def _decisions(kkt: KktSystem, relaxed: FloatArray | None) -> Iterator[FloatArra
             yield np.where(program.is_integer, inwards(corner), corner)
 
 
-def _descend(kkt: KktSystem, variables: FloatArray) -> FloatArray | None:
+def descend(kkt: KktSystem, variables: FloatArray, deadline: float) -> FloatArray | None:
     """The follower's answer to a decision, then the best point of its pattern, and so on while it helps."""
     best = respond(kkt, variables)
     for _ in range(TUNING.descent_steps):
-        if best is None:
+        if best is None or time.perf_counter() > deadline:
             break
         moved = polish(kkt, best)
         answered = None if moved is None else respond(kkt, moved[kkt.variables])

@@ -6,6 +6,7 @@ up again for twice as long in the next round:
 ::
 
     enumeration    all decisions of a leader who has few
+    steps          from a decision of integers to better ones, for a good point that others must beat
     branching      our own tree over pairs, with a proof at every leaf
     sos1           SCIP, which needs no constants
     duality        HiGHS, with constants that are proven first, by strong duality or big-M
@@ -33,6 +34,7 @@ from ppsm.bilevel.methods.branching import Branching
 from ppsm.bilevel.methods.every_decision import Enumeration, assignments_of
 from ppsm.bilevel.methods.reformulation import Reformulation
 from ppsm.bilevel.methods.scip_forms import sos1
+from ppsm.bilevel.methods.steps import Steps, has_steps
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.second_opinion import Opinion, Verdict
 from ppsm.bilevel.solution import Method
@@ -64,7 +66,7 @@ class Progress:
 class Searcher(Protocol):
     """One search among those that take turns, each with its share, from a length of turns on.
 
-    ``bound`` is what it proved last.
+    ``bound`` is what it proved by its last turn, ``earlier`` by the one before.
     """
 
     method: Method
@@ -73,6 +75,7 @@ class Searcher(Protocol):
     from_turn: float
     share: float
     bound: float | None
+    earlier: float | None
 
     def run(self, deadline: float) -> Progress:
         """Go on until a deadline."""
@@ -93,6 +96,7 @@ class OwnSearcher:
     share: float = 1.0
     solver: str = HIGHS
     bound: float | None = None
+    earlier: float | None = None
 
     def run(self, deadline: float) -> Progress:
         """Go on until a deadline."""
@@ -123,6 +127,32 @@ def own_progress(tree: Tree, words: str) -> Progress:
 
 
 @dataclass(eq=False)
+class StepSearcher:
+    """Steps of the leader's integers to better decisions: points that others must beat, never a proof."""
+
+    steps: Steps
+    from_turn: float = 0.0
+    share: float = TUNING.share_of_steps
+    method: Method = Method.AUTO
+    reason: str = ""
+    solver: str = HIGHS
+    bound: float | None = None
+    earlier: float | None = None
+
+    def run(self, deadline: float) -> Progress:
+        """Go on until a deadline, or until no step helps."""
+        try:
+            self.steps.run(deadline)
+        except SolverError:
+            return Progress(Status.NO_INCUMBENT, self.steps.columns, gave_up=True)
+        return Progress(Status.NO_INCUMBENT, self.steps.columns, gave_up=self.steps.is_through)
+
+    def offer(self, columns: FloatArray) -> None:
+        """Go on from a verified point of somebody else, if it is better."""
+        self.steps.offer(columns)
+
+
+@dataclass(eq=False)
 class ScipSearcher:
     """SCIP by SOS1 sets; its model is built at its first turn."""
 
@@ -134,6 +164,7 @@ class ScipSearcher:
     solver: str = "SCIP"
     share: float = 1.0
     bound: float | None = None
+    earlier: float | None = None
     _search: ScipSearch | None = None
     _point: FloatArray | None = None
 
@@ -173,6 +204,7 @@ class HighsSearcher:
     reason: str = ""
     solver: str = HIGHS
     bound: float | None = None
+    earlier: float | None = None
     _finder: BoundFinder | None = None
     _cutoff: float | None = None
     _attempt: Attempt | None = field(default=None)
@@ -236,9 +268,12 @@ def searchers(kkt: KktSystem, limits: SolveLimits) -> Iterator[Searcher]:
     """Who takes turns on a game whose relaxation is bounded."""
     count = assignments_of(kkt.program)
     few = count is not None and count <= TUNING.assignments
+    is_network = network_bound(kkt) is not None
     if few:
         why = f"the leader's integers have {count} values together"
         yield OwnSearcher(Method.ENUMERATION, why, Enumeration(kkt, gap=limits.gap), "a list")
+    elif has_steps(kkt.program) and not is_network:
+        yield StepSearcher(Steps(kkt))
     late = TUNING.late_turn if few and kkt.pairs.size > TUNING.many_pairs else 0.0
     why = f"the search over {kkt.pairs.size} pairs was through first"
     tree = Branching(kkt, cutoff=None, gap=limits.gap)
@@ -247,7 +282,7 @@ def searchers(kkt: KktSystem, limits: SolveLimits) -> Iterator[Searcher]:
     if scip_is_installed():
         yield ScipSearcher(kkt, limits, late)
     # Bounds of a network are at hand; others take an LP for each.
-    if network_bound(kkt) is not None:
+    if is_network:
         yield HighsSearcher(kkt, limits, late)
     else:
         yield HighsSearcher(kkt, limits, max(late, TUNING.turn_of_bounds), TUNING.share_with_bounds)

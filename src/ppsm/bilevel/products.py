@@ -123,8 +123,17 @@ def _why_not(program: BilevelProgram, equations: tuple[_Equations, ...], weights
     names, follower = program.variable_names, program.follower
     factor = names[first] if one.kind == "variable x response" else f"price of {follower.row_names[first]}"
     other = names[second] if one.kind == "price x variable" else follower.column_names[second]
-    return (
+    said = (
         f"the leader's objective multiplies '{factor}' by '{other}', which the follower's optimality does "
-        "not make linear; expected products such as price times quantity of one bidder among others, or of "
-        "all that the leader sells, or tolls times flows: leave it out, or fix one of its factors."
+        "not make linear; "
+    )
+    if program.curvature.nnz:
+        column = follower.column_names[int(np.flatnonzero(np.diff(program.curvature.indptr))[0])]
+        return (
+            f"{said}quadratic costs, such as that of '{column}', stand in the way: state them as steps of "
+            "constant cost (a column for each), leave the product out, or fix one of its factors."
+        )
+    return (
+        f"{said}expected products such as price times quantity of one bidder among others, or of all that "
+        "the leader sells, or tolls times flows: leave it out, or fix one of its factors."
     )

@@ -54,26 +54,39 @@ def second_opinion(
     cutoff: float | None,
     method: Method,
     limits: SolveLimits,
-    seconds: float,
+    searched: float,
     begun: Branching | None = None,
 ) -> Opinion:
     """Whether a point costs at most the cutoff (or exists at all), by someone who did not make the claim.
 
-    Each of the two ways has so many seconds, within the limits; ``method`` is the one that made the claim. A
-    tree that has ``begun`` before goes on instead of a new search.
+    ``method`` is the one that made the claim, after it had ``searched`` for so many seconds: each of the two
+    ways may take a part of that, within the limits. A tree that has ``begun`` before goes on instead of a new
+    search.
     """
+    of_tree, of_scip = _seconds_for(method, searched, has_begun=begun is not None)
     deadline = time.perf_counter() + limits.seconds
-    until = min(deadline, time.perf_counter() + seconds)
+    until = min(deadline, time.perf_counter() + of_tree)
     if begun is None:
         opinion = _by_ourselves(kkt, cutoff, method, until)
     else:
         opinion = _of_tree(begun.run(until), "branching on pairs", cutoff)
-    remaining = min(seconds, deadline - time.perf_counter())
+    remaining = min(of_scip, deadline - time.perf_counter())
     if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted or remaining <= 0:
         return opinion
     if not scip_is_installed():
         return replace(opinion, words=f"{opinion.words}, and SCIP, which could tell, is not installed")
     return _by_scip(kkt, cutoff, method, replace(limits, seconds=remaining, another_path=True), opinion)
+
+
+def _seconds_for(method: Method, searched: float, *, has_begun: bool) -> tuple[float, float]:
+    """How long our own search and SCIP may take."""
+    share = TUNING.opinion_share * searched
+    if not has_begun:
+        return max(TUNING.opinion_seconds, share), max(TUNING.opinion_seconds, share)
+    seconds = max(TUNING.opinion_of_begun, share)
+    if method is not Method.SOS1:
+        return seconds, seconds
+    return seconds, TUNING.short_search if searched <= TUNING.short_search else 0.0
 
 
 def _by_ourselves(kkt: KktSystem, cutoff: float | None, method: Method, deadline: float) -> Opinion:

@@ -34,13 +34,19 @@ class Tuning:
     # portfolio
     first_turn: float = 0.4
     """Seconds of everybody's first turn; each later one is twice as long."""
-    share_among_integers: float = 0.25
-    """The share of our own tree where the leader has integers, on which it is rarely the fastest."""
+    share_among_integers: float = 0.125
+    """The share of our own tree where the leader has integers, on which it is rarely the fastest,"""
+    turns_left: float = 4.0
+    """unless it gains so much that so many turns like its last one would close the gap:"""
+    promising: float = 0.5
+    """then anybody's share is at least this."""
+    share_of_steps: float = 0.15
+    """The share of steps from decision to decision, while they help."""
     lagging: float = 0.5
-    """Whose bound is not the best gets this share of a turn at most."""
+    """Whose bound is not the best gets this part of its share."""
     turn_of_bounds: float = 3.2
     """From turns of that length on bounds are proven and HiGHS is asked,"""
-    share_with_bounds: float = 0.25
+    share_with_bounds: float = 0.125
     """with this share of a turn: on the games it was tuned on it was the first that was through nowhere but
     on networks, whose bounds are at hand."""
     many_pairs: int = 600
@@ -113,7 +119,12 @@ class Tuning:
     opinion_share: float = 0.1
     """Each of the two ways to a second opinion may take so many times as long as the search it judges."""
     opinion_seconds: float = 0.25
-    """It may take that long in any case."""
+    """It may take that long in any case,"""
+    opinion_of_begun: float = 0.05
+    """or that long where our tree has had its turns already."""
+    short_search: float = 0.25
+    """Among searches that take turns SCIP is asked about a claim of SCIP only where all took no longer than
+    that, and may take that long again: indicators without presolve are hardly ever faster than SOS1 sets."""
     claims: int = 3
     """So often is a claim that was refuted made again, on another path, before the method is given up."""
 

@@ -21,7 +21,6 @@ from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.theory import CostOfPrivacy, cost_of_privacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.program import BilevelProgram
-from ppsm.status import Status
 
 
 class GameCoordination:
@@ -117,7 +116,7 @@ class GameCoordination:
         names = (*self._program.variable_names, *(answers[i] for i in self._sides.felt_columns))
         felt = np.concatenate([found.variables, found.felt_answers])
         what = "leader's variables" + (" and answers of earlier followers" if found.felt_answers.size else "")
-        return Decision(felt, names, what, found.cost, Status.PROVEN_OPTIMAL)
+        return Decision(felt, names, what, found.cost, found.status)
 
     def follower_at(self, decision: Decision) -> Follower:
         """The follower with what it feels of the decision moved to its right-hand sides."""

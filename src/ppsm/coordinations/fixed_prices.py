@@ -32,6 +32,7 @@ from ppsm.coordinations.tuning import TUNING
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
+from ppsm.status import Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +116,7 @@ class FixedPriceDecision:
     variables: FloatArray
     felt_answers: FloatArray
     cost: float
+    status: Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +126,7 @@ class _Point:
     columns: FloatArray
     answers: FloatArray
     prices: FloatArray
+    status: Status
 
 
 def decide_at_prices(
@@ -138,12 +141,15 @@ def decide_at_prices(
     if least is None:
         return None
     problem.allow_no_more_violation_than(least.columns)
-    best = problem.cheapest(problem.most_inconsistent(least)) or least
+    cheapest = problem.cheapest(problem.most_inconsistent(least))
+    best = cheapest or least
+    proven = cheapest is not None and {least.status, cheapest.status} == {Status.PROVEN_OPTIMAL}
     program = sides.program
     variables = best.columns[: len(program.variable_names)]
     variables = np.where(program.is_integer, np.round(variables), variables) + 0.0
     felt = best.answers[np.isin(sides.other_columns, sides.felt_columns)] + 0.0
-    return FixedPriceDecision(variables, felt, problem.cost_of(best))
+    status = Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT
+    return FixedPriceDecision(variables, felt, problem.cost_of(best), status)
 
 
 class _Problem:
@@ -276,10 +282,11 @@ class _Problem:
             game = self._game(linear, answers, prices)
             found = solve_bilevel(game, time_limit=TUNING.decision_seconds)
             there = found.status.has_answer
-            return _Point(found.variables, found.responses, found.prices) if there else None
+            return _Point(found.variables, found.responses, found.prices, found.status) if there else None
         limits = SolveLimits(seconds=TUNING.decision_seconds)
         alone = solve_mip_with_highs(MixedIntegerProgram(linear, self._is_integer), limits)
-        return None if alone.columns is None else _Point(alone.columns, np.empty(0), np.empty(0))
+        nothing = np.empty(0)
+        return None if alone.columns is None else _Point(alone.columns, nothing, nothing, alone.status)
 
     def _game(self, linear: LinearProgram, answers: FloatArray, prices: FloatArray) -> BilevelProgram:
         program, sides = self.program, self.sides

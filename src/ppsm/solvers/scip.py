@@ -63,13 +63,15 @@ class ScipSearch:
 
     def _begin(self) -> None:
         self._model, self._variables = scip_model(self._problem)
-        _set_limits(self._model, self._limits)
-        self._spent = 0.0
+        _set_limits(self._model, self._limits, self._problem)
+        self._spent, self._has_begun = 0.0, False
         if self._problem.start is not None:
             self.offer(self._problem.start)
 
     def offer(self, columns: FloatArray) -> None:
         """A point to beat; it need not be exactly feasible."""
+        if not self._has_begun:
+            _search_less_for_points(self._model)
         start = self._model.createOrigSol()
         for variable, value in zip(self._variables, columns, strict=True):
             self._model.setSolVal(start, variable, value)
@@ -96,6 +98,7 @@ class ScipSearch:
             # SCIP counts the time of all its runs together.
             self._spent += seconds
             self._model.setParam("limits/time", self._spent)
+        self._has_begun = True
         _optimize(self._model)
         self._spent = min(self._spent, self._model.getSolvingTime())
         status = self._model.getStatus()
@@ -105,6 +108,13 @@ class ScipSearch:
             raise SolverError(f"SCIP ended with '{status}'.")
         result = _result(self._model, self._variables, _STATUS[status], 0.0)
         return replace(result, interrupted=status == "userinterrupt")
+
+
+def _search_less_for_points(model: Any) -> None:
+    """Where a good point is known its heuristics take up to half of SCIP's time for nothing."""
+    from pyscipopt import SCIP_PARAMSETTING
+
+    model.setHeuristics(SCIP_PARAMSETTING.FAST)
 
 
 def _optimize(model: Any) -> None:
@@ -171,12 +181,13 @@ def _row(matrix: Any, row: int, variables: list[Any]) -> Any:
     return quicksum(value * variables[column] for column, value in terms) + 0 * variables[0]
 
 
-def _set_limits(model: Any, limits: SolveLimits) -> None:
+def _set_limits(model: Any, limits: SolveLimits, problem: MixedIntegerProgram) -> None:
     model.setParam("limits/gap", limits.gap)
     model.setParam("numerics/feastol", limits.feasibility)
-    # SCIP 10 can call a feasible problem with indicators infeasible by its dual reductions (tests/canaries).
-    model.setParam("misc/allowstrongdualreds", False)
-    model.setParam("misc/allowweakdualreds", False)
+    if problem.indicators is not None or limits.another_path:
+        # SCIP 10 can call a feasible problem with indicators infeasible by these (tests/canaries).
+        model.setParam("misc/allowstrongdualreds", False)
+        model.setParam("misc/allowweakdualreds", False)
     model.setParam("parallel/maxnthreads", limits.threads)
     if limits.another_path:
         model.setParam("presolving/maxrounds", 0)
@@ -187,7 +198,7 @@ def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:
     """Tell infeasible from unbounded: a problem with a feasible point can only be unbounded."""
     model, _ = scip_model(problem)
     model.setObjective(0.0)
-    _set_limits(model, limits)
+    _set_limits(model, limits, problem)
     if math.isfinite(limits.seconds):
         model.setParam("limits/time", limits.seconds)
     _optimize(model)

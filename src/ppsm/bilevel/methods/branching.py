@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
-from ppsm.bilevel.incumbent import respond
+from ppsm.bilevel.incumbent import descend
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.tuning import TUNING
@@ -204,13 +204,13 @@ class Branching:
         return (idle, tight) if multipliers[chosen] >= slack[chosen] else (tight, idle)
 
     def _try_response(self, columns: FloatArray) -> None:
-        """Now and then, ever more rarely, the follower's answer to a node's decision: a point to beat."""
+        """Now and then, ever more rarely, what a node's decision leads down to: a point to beat."""
         if self._first or self._nodes < self._next_response:
             return
         self._next_response = TUNING.responses_thin_out * self._nodes
         variables = columns[self._kkt.variables]
         whole = np.where(self._kkt.program.is_integer, np.round(variables), variables)
-        answered = respond(self._kkt, whole)
+        answered = descend(self._kkt, whole, self._deadline)
         if answered is not None and self._is_point(answered):
             self.offer(answered)
 
@@ -233,10 +233,12 @@ class Branching:
         return replace(node, pairs=idle, bound=bound), replace(node, pairs=tight, bound=bound)
 
     def _split(self, node: _Node, chosen: int, columns: FloatArray, bound: float) -> tuple[_Node, ...]:
+        """The ranges below and above a fraction, without one that the integer's bounds leave empty."""
         value = columns[self._integer[chosen]]
         upper, lower = node.upper.copy(), node.lower.copy()
         upper[chosen], lower[chosen] = np.floor(value), np.ceil(value)
-        return replace(node, upper=upper, bound=bound), replace(node, lower=lower, bound=bound)
+        halves = replace(node, upper=upper, bound=bound), replace(node, lower=lower, bound=bound)
+        return tuple(half for half in halves if half.lower[chosen] <= half.upper[chosen])
 
     def _box(self, node: _Node) -> Box:
         row_upper = self._program.row_upper.copy()

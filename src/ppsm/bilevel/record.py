@@ -1,0 +1,193 @@
+"""What is known of a game while it is solved: its best verified point, a bound, the clock, and doubts."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from ppsm.arrays import FloatArray
+from ppsm.bilevel.incumbent import polish
+from ppsm.bilevel.kkt import KktSystem, build_kkt
+from ppsm.bilevel.methods.branching import Branching
+from ppsm.bilevel.scaling import units_of, with_units
+from ppsm.bilevel.second_opinion import Opinion, Verdict, second_opinion
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.verify import Finding, Verification, verify
+from ppsm.program import BilevelProgram
+from ppsm.solvers.mip import SolveLimits
+from ppsm.status import Status, relative_gap
+
+# The gap that verified objective and bound may have, whatever the solver claims, to count as optimal.
+SOUND_GAP = 1e-6
+
+
+def is_above(bound: float, objective: float) -> bool:
+    """Whether a lower bound exceeds the cost of a point by more than rounding."""
+    return bound - SOUND_GAP * max(1.0, abs(bound)) > objective
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A point of the KKT system after polish and verification; a point of the game if nothing was found.
+
+    Columns and objective are in the scaled game's units, the verdict is in the user's.
+    """
+
+    columns: FloatArray
+    objective: float
+    verdict: Verification
+
+
+class Record:
+    """A game in the engine's units, the best point and bound so far, and how they become an answer."""
+
+    def __init__(
+        self,
+        program: BilevelProgram,
+        limits: SolveLimits,
+        units: Mapping[str, str] | None,
+        explain: Callable[["Record"], str],
+    ) -> None:
+        self.program, self.limits = program, limits
+        self._units, self._explain = units, explain
+        self._started = time.perf_counter()
+        self.deadline = self._started + limits.seconds
+        self.scale = units_of(program)
+        self.kkt: KktSystem = build_kkt(with_units(program, self.scale))
+        self.best: Candidate | None = None
+        self.bound: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.perf_counter() - self._started
+
+    @property
+    def is_late(self) -> bool:
+        """Whether time is up."""
+        return time.perf_counter() > self.deadline
+
+    def base(self, method: Method, reason: str, solver: str) -> BilevelSolution:
+        """An answer without anything in it."""
+        return BilevelSolution(Status.NO_INCUMBENT, self.program, method, reason, solver, self.seconds)
+
+    def explain_infeasible(self) -> str:
+        """Which constraints are in conflict."""
+        return self._explain(self)
+
+    def take(self, columns: FloatArray) -> bool:
+        """Verify a point; whether it is the best so far."""
+        candidate = self.candidate(columns)
+        if not candidate.verdict.verified:
+            return False
+        if self.best is not None and candidate.objective >= self.best.objective:
+            return False
+        self.best = candidate
+        return True
+
+    def left(self, base: BilevelSolution, *, interrupted: bool) -> BilevelSolution:
+        """What a search that is not through leaves behind; Ctrl-C is raised where that is nothing."""
+        if interrupted and self.best is None:
+            raise KeyboardInterrupt
+        return self.reported(base, self.best, self.bound, ())
+
+    def candidate(self, columns: FloatArray) -> Candidate:
+        """Polish a solver's point and have it verified in the user's own terms."""
+        polished = polish(self.kkt, columns)
+        columns = columns if polished is None else polished  # either way verification has the last word
+        objective = float(self.kkt.relaxation.cost @ columns) + self.kkt.relaxation.offset
+        x, y, prices = self._parts(columns)
+        claimed = self.scale.objective * objective
+        verdict = verify(self.program, x, y, prices, claimed, units=self._units)
+        return Candidate(columns, objective, verdict)
+
+    def _parts(self, columns: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        # Adding zero turns the solvers' negative zeros into plain ones.
+        prices = self.scale.prices * self.kkt.prices(columns) + 0.0
+        return columns[self.kkt.variables] + 0.0, columns[self.kkt.responses] + 0.0, prices
+
+    def reported(
+        self,
+        base: BilevelSolution,
+        best: Candidate | None,
+        bound: float | None,
+        findings: tuple[Finding, ...],
+    ) -> BilevelSolution:
+        """A solution with the given point and (scaled) lower bound, either of which may be missing."""
+        worth = self.program.leader_sign * self.scale.objective
+        if bound is not None and best is not None and is_above(bound, best.objective):
+            bound = None  # a bound that a verified point contradicts is none
+        if findings:
+            base = replace(base, explanation=f"the solver's answer failed verification: {findings[0]}")
+        base = replace(
+            base,
+            leader_bound=None if bound is None else worth * bound + 0.0,
+            findings=findings,
+            seconds=self.seconds,
+        )
+        if best is None:
+            return replace(base, status=Status.NO_INCUMBENT)
+        gap = None if bound is None else relative_gap(best.objective, bound)
+        # The claim "optimal" is ours, from a verified point and a bound, not the solver's.
+        proven = gap is not None and gap <= max(self.limits.gap, SOUND_GAP)
+        x, y, prices = self._parts(best.columns)
+        return replace(
+            base,
+            status=Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT,
+            explanation="" if proven else base.explanation,
+            # A point that meets the relaxation's bound is optimal, whatever became of the search.
+            findings=() if proven else findings,
+            leader_objective=worth * best.objective + 0.0,
+            gap=gap,
+            follower_objective=self.program.follower_sign * best.verdict.follower_value + 0.0,
+            variables=x,
+            responses=y,
+            prices=prices,
+            # A claim of optimality is believed only after a second opinion.
+            verified=not proven,
+            bilevel_gap=best.verdict.bilevel_gap,
+        )
+
+    def second_opinion(
+        self, found: BilevelSolution, searched: float, begun: Branching | None = None
+    ) -> Opinion:
+        """Whether a point of the game is better than what was found by more than the gap allows.
+
+        ``searched`` is how many seconds the search took that made the claim; a tree that has ``begun`` before
+        goes on.
+        """
+        limits = replace(self.limits, seconds=max(0.0, self.deadline - time.perf_counter()))
+        return second_opinion(self.kkt, self._cutoff(found), found.method, limits, searched, begun)
+
+    def _cutoff(self, found: BilevelSolution) -> float | None:
+        """What a point must cost at most to refute a claim of optimality."""
+        if found.leader_objective is None:
+            return None
+        best = found.leader_objective / (self.program.leader_sign * self.scale.objective)
+        return best - max(self.limits.gap, SOUND_GAP) * max(1.0, abs(best))
+
+    def better(self, opinion: Opinion, found: BilevelSolution) -> Candidate | None:
+        """The point that refutes a claim, if it stands up to verification itself."""
+        if opinion.columns is None:
+            return None
+        candidate = self.candidate(opinion.columns)
+        cutoff = self._cutoff(found)
+        refutes = cutoff is None or candidate.objective <= cutoff + SOUND_GAP * max(1.0, abs(cutoff)) / 2
+        return candidate if candidate.verdict.verified and refutes else None
+
+    def with_opinion(self, found: BilevelSolution, opinion: Opinion) -> BilevelSolution:
+        """A claim that nobody refuted; where nobody confirmed it either, the explanation says so."""
+        if found.status is Status.INFEASIBLE and not opinion.interrupted:
+            found = replace(found, explanation=self.explain_infeasible())
+        if opinion.verdict is not Verdict.CONFIRMED:
+            what = "the bound" if found.status is Status.PROVEN_OPTIMAL else "the verdict"
+            if opinion.verdict is Verdict.REFUTED:
+                opinion = replace(opinion, words=f"{opinion.words}, which did not stand up to verification")
+            doubt = f"{what} rests on {found.solver} alone: {opinion.words}"
+            if opinion.verdict is Verdict.REFUTED and found.status is Status.INFEASIBLE:
+                # Two disagree about whether there is any point: nobody is believed.
+                found = replace(found, status=Status.NO_INCUMBENT, explanation="")
+            explanation = "; ".join(text for text in (found.explanation, doubt) if text)
+            found = replace(found, explanation=explanation)
+        elif found.status is Status.PROVEN_OPTIMAL:
+            found = replace(found, verified=True)
+        return replace(found, second_opinion=opinion.words, seconds=self.seconds)
