@@ -13,7 +13,7 @@ from tests.games.claims import Claim, claim_of
 from tests.games.kinds import KINDS, Truth, truth_about
 from tests.literature.problems import PROBLEMS
 
-from ppsm.bilevel import by_methods, record
+from ppsm.bilevel import solve, standing
 from ppsm.bilevel.bounds.finder import BoundFinder
 from ppsm.bilevel.incumbent import FirstLook
 from ppsm.bilevel.second_opinion import Opinion, Verdict
@@ -42,7 +42,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, *, multipliers: float = 1.0, slacks: 
     monkeypatch.setattr(BoundFinder, "_derive_net_range", narrow)
     monkeypatch.setattr(BoundFinder, "_derive_slack", lambda self, side: slacks * slack(self, side))
     without_turns(monkeypatch)
-    monkeypatch.setattr(by_methods, "first_look", lambda *_: FirstLook(None, None, False, False))
+    monkeypatch.setattr(solve, "first_look", lambda *_: FirstLook(None, None, False, False))
 
 
 def claim(program: BilevelProgram, method: Method, truth: Truth) -> Claim:
@@ -79,7 +79,7 @@ def test_without_a_second_opinion_claims_are_wrong(
 ) -> None:
     """What is planted matters: who believes the first answer is deceived."""
     plant(monkeypatch, multipliers=shares[0], slacks=shares[1])
-    monkeypatch.setattr(record, "second_opinion", lambda *_, **__: Opinion(Verdict.CONFIRMED, "yes"))
+    monkeypatch.setattr(standing, "second_opinion", lambda *_, **__: Opinion(Verdict.CONFIRMED, "yes"))
     claims = Counter(claim(KINDS[kind](seed), Method.BIG_M, TRUTHS[kind, seed]) for kind, seed in GAMES)
     assert claims[Claim.WRONG] >= 3
 

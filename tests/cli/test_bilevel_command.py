@@ -262,14 +262,14 @@ def test_interrupt_leaves_with_the_best_so_far(tmp_path: Path, method: str) -> N
     paths = write_exchange_files(hard_game(), tmp_path)
     announcing = (
         "import sys\n"
-        "from ppsm.bilevel import by_methods, by_turns\n"
+        "from ppsm.bilevel import by_turns, solve\n"
         "from ppsm.cli import run\n"
         "def announced(search):\n"
         "    def begin(*arguments, **options):\n"
         "        print('searching', file=sys.stderr, flush=True)\n"
         "        return search(*arguments, **options)\n"
         "    return begin\n"
-        "by_methods.Methods._run = announced(by_methods.Methods._run)\n"
+        "solve.Methods._run = announced(solve.Methods._run)\n"
         "by_turns.searchers = announced(by_turns.searchers)\n"
         "run()\n"
     )

@@ -27,7 +27,7 @@ from ppsm.errors import InputError, ModelError
 from ppsm.games.layout import Layout
 from ppsm.games.linopy_reader import read_linopy
 from ppsm.program import LinearProgram
-from ppsm.program.bilevel import convex
+from ppsm.program.two_level import convex
 from ppsm.solvers.conflict import Conflict, find_conflict
 from ppsm.solvers.highs import HIGHS, PersistentLp
 from ppsm.solvers.qp import solve_convex

@@ -16,7 +16,7 @@ column at its upper    reduced cost ``<= 0``  raising it further would save
 With these signs stationarity reads ``c = A' prices + reduced_costs``.
 """
 
-from ppsm.program.bilevel import BilevelProgram, Products
 from ppsm.program.linear import LinearProgram
+from ppsm.program.two_level import BilevelProgram, Products
 
 __all__ = ["BilevelProgram", "LinearProgram", "Products"]

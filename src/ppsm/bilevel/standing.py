@@ -37,7 +37,7 @@ class Candidate:
     verdict: Verification
 
 
-class Record:
+class Standing:
     """A game in the engine's units, the best point and bound so far, and how they become an answer."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Record:
         program: BilevelProgram,
         limits: SolveLimits,
         units: Mapping[str, str] | None,
-        explain: Callable[["Record"], str],
+        explain: Callable[["Standing"], str],
     ) -> None:
         self.program, self.limits = program, limits
         self._units, self._explain = units, explain
