@@ -13,7 +13,8 @@ from tests.games.claims import Claim, claim_of
 from tests.games.kinds import KINDS, Truth, truth_about
 from tests.literature.problems import PROBLEMS
 
-from ppsm.bilevel import solve, standing
+from ppsm.bilevel import solve as engine
+from ppsm.bilevel import standing
 from ppsm.bilevel.bounds.finder import BoundFinder
 from ppsm.bilevel.incumbent import FirstLook
 from ppsm.bilevel.second_opinion import Opinion, Verdict
@@ -42,7 +43,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, *, multipliers: float = 1.0, slacks: 
     monkeypatch.setattr(BoundFinder, "_derive_net_range", narrow)
     monkeypatch.setattr(BoundFinder, "_derive_slack", lambda self, side: slacks * slack(self, side))
     without_turns(monkeypatch)
-    monkeypatch.setattr(solve, "first_look", lambda *_: FirstLook(None, None, False, False))
+    monkeypatch.setattr(engine, "first_look", lambda *_: FirstLook(None, None, False, False))
 
 
 def claim(program: BilevelProgram, method: Method, truth: Truth) -> Claim:

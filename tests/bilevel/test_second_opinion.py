@@ -13,8 +13,9 @@ from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.arrays import FloatArray
-from ppsm.bilevel import by_turns, solve
+from ppsm.bilevel import by_turns
 from ppsm.bilevel import second_opinion as opinions
+from ppsm.bilevel import solve as engine
 from ppsm.bilevel.incumbent import FirstLook, first_look
 from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.methods import Attempt, attempts
@@ -119,7 +120,7 @@ def poor(result: MipResult) -> MipResult:
 
 def test_a_bound_that_is_too_high_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     search, calls = planted(poor, times=1)
-    monkeypatch.setattr(solve, "solve_mip_with_highs", search)
+    monkeypatch.setattr(engine, "solve_mip_with_highs", search)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert calls[0] == 2
     assert solution.leader_objective == pytest.approx(-26)
@@ -128,7 +129,7 @@ def test_a_bound_that_is_too_high_is_refuted(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_solver_that_insists_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     search, _ = planted(poor, times=99)
-    monkeypatch.setattr(solve, "solve_mip_with_highs", search)
+    monkeypatch.setattr(engine, "solve_mip_with_highs", search)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.status is Status.INCUMBENT
     assert solution.leader_objective == pytest.approx(-26)  # the point of the second opinion
@@ -141,9 +142,9 @@ def test_a_wrong_verdict_of_infeasible_is_refuted(monkeypatch: pytest.MonkeyPatc
     def infeasible(result: MipResult) -> MipResult:
         return MipResult(Status.INFEASIBLE, result.solver, result.seconds)
 
-    monkeypatch.setattr(solve, "first_look", lambda *_: FirstLook(None, None, False, False))
+    monkeypatch.setattr(engine, "first_look", lambda *_: FirstLook(None, None, False, False))
     search, calls = planted(infeasible, times=1)
-    monkeypatch.setattr(solve, "solve_mip_with_highs", search)
+    monkeypatch.setattr(engine, "solve_mip_with_highs", search)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert calls[0] == 2
     assert solution.leader_objective == pytest.approx(-26)
@@ -173,7 +174,7 @@ def test_constants_that_are_too_small_are_not_confirmed_by_the_program_they_are_
     """Branching is late and M cuts the optimum off: who asks the same program again is told the same."""
     late = Opinion(Verdict.UNDECIDED, "branching on pairs was not through after 1 node")
     monkeypatch.setattr(opinions, "search_for_better", lambda *_: late)
-    monkeypatch.setattr(solve, "attempts", tampered_attempts)
+    monkeypatch.setattr(engine, "attempts", tampered_attempts)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.leader_objective == pytest.approx(-26)  # SCIP, which has no constants, knows better
     assert solution.status is Status.INCUMBENT
@@ -189,7 +190,7 @@ def tampered_attempts(*arguments: Any) -> Iterator[Attempt]:
 
 
 def test_a_relaxations_bound_above_a_verified_point_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solve, "first_look", lambda *given: replace(first_look(*given), bound=-20.0))
+    monkeypatch.setattr(engine, "first_look", lambda *given: replace(first_look(*given), bound=-20.0))
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.leader_objective == pytest.approx(-26)
     assert solution.leader_bound == pytest.approx(-26)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from tests.games.hard_game import hard_game
 
-from ppsm.bilevel import solve, standing
+from ppsm.bilevel import solve as engine
+from ppsm.bilevel import standing
 from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.incumbent import first_look
 from ppsm.bilevel.solution import Method
@@ -86,9 +87,9 @@ def lying(lie: MipResult) -> object:
 def test_an_infeasible_answer_is_never_returned_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The solver claims y = 0; neither its point nor the claim of optimality survives."""
     lie = MipResult(Status.PROVEN_OPTIMAL, "liar", 0.0, bound=-3.0, columns=np.array([3.0, 0.0]))
-    monkeypatch.setattr(solve, "solve_mip_with_highs", lying(lie))
+    monkeypatch.setattr(engine, "solve_mip_with_highs", lying(lie))
     monkeypatch.setattr(standing, "polish", lambda _kkt, columns: columns)
-    monkeypatch.setattr(solve, "first_look", without_bound(first_look))
+    monkeypatch.setattr(engine, "first_look", without_bound(first_look))
     solution = solve_bilevel(small(), method=Method.BIG_M)
     assert {finding.what for finding in solution.findings} >= {"follower constraint violated"}
     assert "failed verification" in solution.explanation
@@ -100,8 +101,8 @@ def test_an_infeasible_answer_is_never_returned_as_one(monkeypatch: pytest.Monke
 
 def test_a_wrong_bound_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     lie = MipResult(Status.PROVEN_OPTIMAL, "liar", 0.0, bound=5.0)
-    monkeypatch.setattr(solve, "solve_mip_with_highs", lying(lie))
-    monkeypatch.setattr(solve, "first_look", without_bound(first_look))
+    monkeypatch.setattr(engine, "solve_mip_with_highs", lying(lie))
+    monkeypatch.setattr(engine, "first_look", without_bound(first_look))
     solution = solve_bilevel(small(), method=Method.BIG_M)
     assert [finding.what for finding in solution.findings] == ["feasible point below the proven bound of"]
     assert solution.findings[0].amount == pytest.approx(7)
@@ -110,8 +111,8 @@ def test_a_wrong_bound_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_gap_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     lie = MipResult(Status.PROVEN_OPTIMAL, "liar", 0.0, bound=-2.1)
-    monkeypatch.setattr(solve, "solve_mip_with_highs", lying(lie))
-    monkeypatch.setattr(solve, "first_look", without_bound(first_look))
+    monkeypatch.setattr(engine, "solve_mip_with_highs", lying(lie))
+    monkeypatch.setattr(engine, "first_look", without_bound(first_look))
     solution = solve_bilevel(small(), method=Method.BIG_M)
     assert solution.status is Status.INCUMBENT
     assert solution.gap == pytest.approx(0.05)
@@ -128,11 +129,11 @@ def test_a_point_contradicts_the_verdict_infeasible(monkeypatch: pytest.MonkeyPa
     def solve(_problem: MixedIntegerProgram, _limits: SolveLimits) -> MipResult:
         return MipResult(Status.INFEASIBLE, "liar", 0.0)
 
-    monkeypatch.setattr(solve, "solve_mip_with_highs", solve)
+    monkeypatch.setattr(engine, "solve_mip_with_highs", solve)
     # The relaxation's bound proves the first point optimal, so that the search does not matter ...
     assert solve_bilevel(small(), method=Method.BIG_M).status is Status.PROVEN_OPTIMAL
     # ... and without that bound the contradiction shows.
-    monkeypatch.setattr(solve, "first_look", without_bound(first_look))
+    monkeypatch.setattr(engine, "first_look", without_bound(first_look))
     solution = solve_bilevel(small(), method=Method.BIG_M)
     assert solution.status is Status.INCUMBENT
     assert solution.leader_objective == pytest.approx(-2)
