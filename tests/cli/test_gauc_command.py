@@ -53,7 +53,13 @@ def test_without_awareness_the_owners_lose_what_their_bids_do_not_cover() -> Non
     assert result["loss_usd"] == bid["loss_usd"] >= 0
     assert result["leader_cost_usd"] == 14_800
     table = CliRunner().invoke(app, [*GAUC[:-1], "--gas-stress", "0", "--unaware"])
-    assert "1 fleets have bids that do not cover their fuel" in " ".join(table.stdout.split())
+    assert "Bids that do not cover their fuel: 1; their owners lose" in " ".join(table.stdout.split())
+
+
+def test_without_awareness_a_limit_that_leaves_no_commitment_is_said() -> None:
+    done = CliRunner().invoke(app, [*GAUC[:-1], "--unaware", "--time-limit", "1e-9"])
+    assert done.exit_code == 1
+    assert "No commitment by bids alone: no_incumbent" in done.stdout
 
 
 def test_without_awareness_a_gas_market_without_answer_is_explained(tmp_path: Path) -> None:

@@ -135,14 +135,17 @@ def _unaware(
 
 def _print_unaware(result: dict[str, Any]) -> None:
     console = Console()
-    if result.get("explanation"):
+    if result["leader_cost_usd"] is None:
+        console.print(f"No commitment by bids alone: {result['status']}. Allow more time or a lower stress.")
+        return
+    if not result["gas_prices"]:
         console.print(f"The gas market has no answer: {result['explanation']}")
         return
-    prices = result["gas_prices"].values()
+    prices, count = result["gas_prices"].values(), len(result["invalid_bids"])
     console.print(
         f"By bids alone the day costs {result['leader_cost_usd']:,.0f} $; gas costs {min(prices):.2f} to "
-        f"{max(prices):.2f} {_GAS_PRICE}, and {len(result['invalid_bids'])} fleets have bids that do not "
-        f"cover their fuel: their owners lose {result['loss_usd']:,.0f} $."
+        f"{max(prices):.2f} {_GAS_PRICE}. Bids that do not cover their fuel: {count}; their owners lose "
+        f"{result['loss_usd']:,.0f} $."
     )
     table = Table("fleet", f"gas, {_GAS_PRICE}", f"covered, {_GAS_PRICE}", "loss, $")
     for bid in result["invalid_bids"]:

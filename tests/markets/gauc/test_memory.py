@@ -70,7 +70,8 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
         on = generator.integers(0, [[3], [2], [3]], size=(3, 4))
         stress, cost, less = generator.uniform(0.0, 1.0, 3)
         levels = (int(generator.integers(0, 3)),)
-        offers = generator.integers(0, 3, size=(1, 2, 4))
+        second = generator.integers(0, on[1] + 1)
+        offers = np.array([[on[1], second]])
         memory.put(RememberedCommitment(stress, levels, on, offers, 1e6 * cost, 1e6 * cost - less, less))
         read = CommitmentMemory(TWO_NODE, tmp_path).get(stress, levels)
         assert read is not None
@@ -88,6 +89,8 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
         ("on", np.ones((3, 4))),
         ("offers", np.ones((1, 3, 4), dtype=np.int64)),
         ("offers", np.ones((1, 2, 4))),
+        ("offers", np.array([[[2, 2, 2, 2], [0, 0, 0, 0]]])),  # one unit runs
+        ("offers", np.array([[[1, 1, 1, 1], [2, 0, 0, 0]]])),  # blocks go in order
         ("levels", np.zeros(2, dtype=np.int64)),
         ("figures", np.array([0.0, 1.0, np.inf, 1.0])),
         ("figures", np.array([0.0, np.nan, 1.0, 1.0])),

@@ -58,6 +58,8 @@ class CommitmentMemory:
         self._most = np.array([[fleet.unit_count] for fleet in case.fleets])
         self._links = len(case.links)
         self._offers_shape = (self._links, max(bid.block for bid in case.bids), len(case.load_shape))
+        fleets = [fleet.fleet for fleet in case.fleets]
+        self._fleet_of_link = np.array([fleets.index(link.fleet) for link in case.links], dtype=np.int64)
         self._known: dict[tuple[float, tuple[int, ...]], RememberedCommitment] = {}
         self._directory = None if directory is None else directory / case_fingerprint(case)
         self._seen: set[str] = set()
@@ -127,6 +129,8 @@ class CommitmentMemory:
             and on.dtype == offers.dtype == np.int64
             and all(math.isfinite(value) for value in numbers)
             and bool(((on >= 0) & (on <= self._most)).all())
+            and bool((offers >= 0).all() and (np.diff(offers, axis=1) <= 0).all())
+            and np.array_equal(offers[:, 0], on[self._fleet_of_link])
         )
         if not fits:
             return None
