@@ -25,12 +25,16 @@ class MarketTuning:
     # --- gauc/solver.py: incumbent and bound
     # UC is solved so much closer than the gap asked for, so that what is left goes to prices.
     commitment_share_of_gap: float = 0.1
+    # UC at higher levels is looked for no longer than this: price patterns find more where it is hard.
+    loop_seconds: float = 30.0
     # Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
     target_share_of_gap: float = 0.98
     # Where the gap asked for is out of reach these multiples of it are tried: less is to be refuted then.
     slacks: tuple[float, ...] = (1.0, 2.0, 5.0)
     # A multiple is worth trying if it would leave less than this part of the gap there is.
     worth_proving: float = 0.8
+    # Gaps up to this are left to price floors, which are quick where prices hardly matter.
+    near_gap: float = 0.003
     # So often levels are raised to what prices ask for before the search gives a commitment up.
     price_rounds: int = 8
 
@@ -39,6 +43,42 @@ class MarketTuning:
     coarse_gap: float = 0.002
     # Gap of a commitment without dear gas, which proves nothing.
     affordable_gap: float = 1e-4
+
+    # --- gauc/relaxation.py: UC's relaxation beside the gas areas
+    # Gas that is missing or too much costs this times what the plants' gas costs on the dearest day,
+    missed_gas: float = 5.0
+    # and a unit that misses its level this part of that day.
+    missed_level: float = 0.2
+    # A relaxation that is not there in this time says nothing.
+    relaxation_seconds: float = 20.0
+
+    # --- gauc/patterns.py and branching.py: price patterns
+    # Patterns that cost less than this part less than the cheapest found are not looked for.
+    pattern_precision: float = 1e-4
+    # While more is open the cheapest pattern is found no closer than this,
+    coarse_pattern_gap: float = 0.01
+    # nor closer than this part of what is open.
+    pattern_gap_share: float = 0.2
+    # Rows of the patterns have amounts of gas beside zeros and ones.
+    pattern_feasibility: float = 1e-7
+
+    # --- gauc/plans.py: plans for a pattern
+    # So often gas is set aside for what EM burns beyond the plan,
+    hold_rounds: int = 4
+    # so much of it, against the next rounding to whole units;
+    margin_of_over: float = 1.1
+    # what is too much is given back by so many halvings.
+    halvings: int = 3
+    # So often other units are looked for where these leave no room.
+    replans: int = 2
+    # A plan is looked for this long.
+    plan_seconds: float = 20.0
+    # So many patterns are planned for, the cheapest first.
+    patterns_planned: int = 4
+
+    # --- gauc/pressure.py: whether pressures bind
+    # So many boxes of prices are looked at before the proof is given up.
+    pressure_boxes: int = 400
 
     # --- gauc/enumeration.py: commitments in order of cost
     # With more unary columns than this a cut excludes too little to be worth a solve.

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
+from ppsm.markets.gauc.by_patterns import PricePatterns
 from ppsm.markets.gauc.deliverable import deliverable_commitment
 from ppsm.markets.gauc.enumeration import can_enumerate, enumerate_commitments
 from ppsm.markets.gauc.floors import PriceFloors
@@ -27,6 +28,7 @@ from ppsm.status import Status, relative_gap
 
 _WITHOUT_PRICES = "unit commitment without prices"
 _BY_FLOORS = "price floors"
+_BY_PATTERNS = "price patterns"
 
 Progress = Callable[[str, float | None, float | None], None]
 
@@ -39,6 +41,9 @@ class GaucSolution:
 
     ``on`` counts running units (fleets x hours) and ``offers`` those that offer a block (links x blocks x
     hours); ``levels`` are those of the plants (links); ``solved`` is the number of unit commitments it took.
+
+    ``bound_if_free_usd`` is the bound of the price patterns, which holds if pressures bind at no burn that
+    better answers can have; where that is proven it is part of ``bound_usd``.
     """
 
     case: Case
@@ -57,6 +62,7 @@ class GaucSolution:
     gas_columns: FloatArray | None
     offers: IntArray | None
     levels: IntArray | None
+    bound_if_free_usd: float | None
     bound_from: str
     solved: int
     seconds: float
@@ -70,6 +76,7 @@ class GasAwareCommitment:
         self.followers = Followers(case)
         self.memory = CommitmentMemory(case, cache)
         self.floors = PriceFloors(self.followers)
+        self.patterns = PricePatterns(self.followers)
         self._answers: dict[tuple[float, tuple[int, ...]], PowerAnswer | None] = {}
 
     def solve_unaware(
@@ -140,6 +147,7 @@ class Search:
         self.progress = progress
         self.best: GameAnswer | None = None
         self.bound, self.bound_from = -math.inf, "nothing"
+        self.bound_if_free = -math.inf
         self.infeasible, self.finished = False, True
         self.solved = 0
 
@@ -158,14 +166,17 @@ class Search:
             self._price_loop(base)
         if self.best is not None and not proof:
             return
+        is_small = can_enumerate(self.followers)
+        if not self._closed() and not is_small and not self._is_near():
+            self._search_patterns()
         for slack in TUNING.slacks:
-            if self._closed() or self.best is None:
+            if self._closed() or self.best is None or not (is_small or self._is_near()):
                 break
             left = relative_gap(self.best.power.leader_cost_usd, self.bound)
             is_worth_it = slack == 1.0 or slack * self.gap < TUNING.worth_proving * left
             if is_worth_it and self._prove_with_floors(self.best, slack * self.gap):
                 break
-        if not self._closed() and can_enumerate(self.followers):
+        if not self._closed() and is_small:
             self._enumerate()
 
     def commit_by_bids(self) -> RememberedCommitment | None:
@@ -209,7 +220,7 @@ class Search:
         program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
         limits = SolveLimits(
             gap=TUNING.commitment_share_of_gap * self.gap,
-            seconds=self.left(),
+            seconds=min(self.left(), TUNING.loop_seconds if levels.any() else math.inf),
             feasibility=TUNING.commitment_feasibility,
         )
         outcome = commitment.solve(program, limits)
@@ -318,6 +329,35 @@ class Search:
         self._offer(self._answer(raised))
         return raised.bound_usd >= target
 
+    def _is_near(self) -> bool:
+        """Whether price floors can be expected to close what is left."""
+        best = self.best
+        return best is not None and relative_gap(best.power.leader_cost_usd, self.bound) <= TUNING.near_gap
+
+    def _search_patterns(self) -> None:
+        """The cheapest price pattern and plans for it; its bound counts where pressures bind nowhere."""
+        target = math.inf if self.best is None else self.best.power.leader_cost_usd
+        self._say("price patterns")
+        patterns = self.solver.patterns.search(self.power_stress, self.demand, target)
+        if patterns is None:
+            return
+        patterns.run(self.left)
+        self.bound_if_free = patterns.bound_usd
+        patterns.plan(TUNING.commitment_share_of_gap * self.gap, self.left, self._offer_power)
+        best = self.best
+        if best is None or patterns.bound_usd <= self.bound:
+            return
+        self._say("pressures")
+        cost = best.power.leader_cost_usd
+        if self.solver.patterns.pressures_are_free(self.power_stress, self.demand, cost, self.left):
+            self._raise_bound(min(patterns.bound_usd, cost), _BY_PATTERNS)
+
+    def _offer_power(self, power: PowerAnswer) -> bool:
+        """Let GM answer a dispatch; whether that is a valid answer."""
+        answer = self.followers.game_answer(power, self.demand)
+        self._offer(answer)
+        return answer is not None and not answer.invalid
+
     def _enumerate(self) -> None:
         result = enumerate_commitments(
             self.followers, self.power_stress, self.demand, self.best, self.gap, self.left
@@ -356,6 +396,7 @@ class Search:
             gas_columns=None if best is None else best.gas.columns,
             offers=None if best is None else best.power.offers,
             levels=None if best is None else best.power.levels,
+            bound_if_free_usd=self.bound_if_free if math.isfinite(self.bound_if_free) else None,
             bound_from=self.bound_from,
             solved=self.solved,
             seconds=time.perf_counter() - self.started,

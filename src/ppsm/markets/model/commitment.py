@@ -240,15 +240,21 @@ class UnitCommitment:
         output: FloatArray = np.where(self._accepted >= 0, columns[self._accepted], 0.0).sum(axis=1)
         return output
 
+    def accepted_columns(self, fleet: int, hour: int) -> IntArray:
+        """The columns of what is accepted of a fleet's blocks in an hour."""
+        columns: IntArray = self._accepted[fleet, :, hour]
+        return columns[columns >= 0]
+
     def at(self, power_stress: float, least_mw: FloatArray | None = None) -> LinearProgram | None:
         """The program at a stress; ``least_mw`` by link is the least output of a running unit, inf for off.
 
         None where a plant that must run may not.
         """
-        program = self._loaded(power_stress)
+        program = self.loaded(power_stress)
         return program if least_mw is None else self._with_least(program, least_mw)
 
-    def _loaded(self, power_stress: float) -> LinearProgram:
+    def loaded(self, power_stress: float) -> LinearProgram:
+        """The program at a stress, at level 0."""
         shift = np.zeros(self.program.shape[0])
         load = self.system.load_mw(power_stress).transpose("hour", "bus").values
         shift[self._balance] = load
@@ -294,7 +300,7 @@ class UnitCommitment:
         From nothing, so that what starts here does not depend on what was solved before.
         """
         if power_stress not in self._bases:
-            relaxation = PersistentLp(self._loaded(power_stress), feasibility=TUNING.commitment_feasibility)
+            relaxation = PersistentLp(self.loaded(power_stress), feasibility=TUNING.commitment_feasibility)
             relaxation.solve()
             self._bases[power_stress] = relaxation.basis()
         return self._bases[power_stress]

@@ -96,12 +96,21 @@ class BidLevels:
         Running units fill their blocks in order, the fleet block by block; every one of them offers the first
         block and those that its level asks for.
         """
+        units = self._units_used(output_mw, on)
+        offers = np.ceil(units * (1 - TOLERANCE) - TOLERANCE).astype(np.int64)
+        return self._with_levels(offers, on, levels)
+
+    def _units_used(self, output_mw: FloatArray, on: IntArray) -> FloatArray:
+        """How many units give of each block (links x blocks x hours), the fleet filling block by block."""
         full = self.size_mw[:, :, None] * on[:, None, :]
         before = np.cumsum(full, axis=1) - full
         used = np.clip(output_mw[:, None, :] - before, 0.0, full)
         with np.errstate(divide="ignore", invalid="ignore"):
-            units = np.where(full > 0, used / self.size_mw[:, :, None], 0.0)
-        offers = np.ceil(units * (1 - TOLERANCE) - TOLERANCE).astype(np.int64)
+            units: FloatArray = np.where(full > 0, used / self.size_mw[:, :, None], 0.0)
+        return units
+
+    def _with_levels(self, offers: IntArray, on: IntArray, levels: IntArray) -> IntArray:
+        """Offers with the first block, and those that the level asks for, from every running unit."""
         asked = np.arange(self.size_mw.shape[1])[None, :] <= np.minimum(levels, self.blocks - 1)[:, None]
         everybody: IntArray = np.broadcast_to(on[:, None, :], offers.shape)
         found: IntArray = np.where(asked[:, :, None], everybody, offers)

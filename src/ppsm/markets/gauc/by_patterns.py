@@ -1,0 +1,127 @@
+"""GAUC by price patterns: areas, relaxation, search and plans together, kept by power stress.
+
+Areas assume that pressures bind nowhere. Answers do not lean on that (GM clears with pressures); the bound
+does, so that it counts only where :mod:`ppsm.markets.gauc.pressure` proves it for every burn that answers
+below the incumbent can have.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ppsm.arrays import FloatArray
+from ppsm.markets.gauc.areas import AreaMarket, GasAreas
+from ppsm.markets.gauc.branching import PatternSearch
+from ppsm.markets.gauc.patterns import BurnBox, root_box
+from ppsm.markets.gauc.plans import Offer, Plans, Wanted
+from ppsm.markets.gauc.pressure import PressureCheck
+from ppsm.markets.gauc.region import BurnRegion
+from ppsm.markets.gauc.relaxation import Cut, PlaceMap, PowerRelaxation
+from ppsm.markets.model.followers import Followers
+from ppsm.markets.tuning import TUNING
+
+
+class StressPatterns:
+    """What is kept of one power stress and network: UC's relaxation, its cuts, and plans."""
+
+    def __init__(self, followers: Followers, power_stress: float, areas: GasAreas) -> None:
+        self.market = AreaMarket(areas)
+        self.relaxation = PowerRelaxation(followers, power_stress, areas)
+        self.cuts: list[Cut] = []
+        self.plans = Plans(followers, self.relaxation, power_stress)
+
+
+class PricePatterns:
+    """Finds answers and bounds by price patterns, for any power stress and demand of a case."""
+
+    def __init__(self, followers: Followers) -> None:
+        self._followers = followers
+        self._places = PlaceMap(followers)
+        self._kept: dict[tuple[float, bytes], StressPatterns] = {}
+        self._areas: dict[bytes, GasAreas] = {}
+        self._pressure = PressureCheck(followers.gas.market, self._places)
+
+    def search(
+        self, power_stress: float, demand_mwh: FloatArray, target_usd: float
+    ) -> "DemandPatterns | None":
+        """The search at a demand for answers below a target; None where gas is wanted that cannot come."""
+        withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
+        gives = withdrawal < 0
+        key = gives.tobytes()
+        if key not in self._areas:
+            self._areas[key] = GasAreas.of(self._followers.case, gives)
+        areas = self._areas[key]
+        gathered = areas.gathered(withdrawal)
+        if gathered is None or (areas.of_junction[self._places.junctions] < 0).any():
+            return None
+        if (power_stress, key) not in self._kept:
+            self._kept[power_stress, key] = StressPatterns(self._followers, power_stress, areas)
+        kept = self._kept[power_stress, key]
+        search = PatternSearch(
+            kept.relaxation, kept.market, kept.cuts, gathered, self._largest_burn(), target_usd
+        )
+        return DemandPatterns(kept, search, gathered)
+
+    def _largest_burn(self) -> BurnBox:
+        """All that plants can burn."""
+        case, levels = self._followers.case, self._followers.levels
+        hours = len(case.load_shape)
+        units = np.array([case.fleets[fleet].unit_count for fleet in self._followers.commitment.link_fleets])
+        rates = np.array([link.burn_mwh_per_mwh for link in case.links])
+        most = self._places.gather @ (rates * hours * units * levels.size_mw.sum(axis=1))
+        return BurnBox(np.zeros(most.size), most, (0.0, float(most.sum())))
+
+    def pressures_are_free(
+        self,
+        power_stress: float,
+        demand_mwh: FloatArray,
+        target_usd: float,
+        seconds_left: Callable[[], float],
+    ) -> bool:
+        """Whether pressures bind at no burn that an answer below a target can have."""
+        program = self._followers.commitment.at(power_stress)
+        if program is None:
+            return False
+        region = BurnRegion(self._followers, power_stress, program, target_usd)
+        if region.empty:
+            return True
+        if not region.bound(seconds_left):
+            return False
+        withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
+        areas = self._areas[(withdrawal < 0).tobytes()]
+        kept = self._kept[power_stress, (withdrawal < 0).tobytes()]
+        gathered = areas.gathered(withdrawal)
+        if gathered is None:
+            return False
+        burn = BurnBox(region.lower_mwh, region.upper_mwh, region.total_mwh)
+        search = PatternSearch(kept.relaxation, kept.market, kept.cuts, gathered, burn, math.inf)
+        root = root_box(kept.market, search.steps, gathered, burn, kept.relaxation.area_of_place)
+        root = None if root is None else root.narrowed(areas)
+        if root is None:
+            return True  # none of these burns can be served
+        return self._pressure.holds(areas, search.steps, withdrawal, burn, root, seconds_left)
+
+
+class DemandPatterns:
+    """One search: its bound (where pressures bind nowhere) and the answers that its patterns lead to."""
+
+    def __init__(self, kept: StressPatterns, search: PatternSearch, withdrawal_mwh: FloatArray) -> None:
+        self._kept, self._search, self._withdrawal = kept, search, withdrawal_mwh
+
+    @property
+    def bound_usd(self) -> float:
+        """Of all answers below the target, where pressures bind nowhere."""
+        return self._search.bound_usd
+
+    def run(self, seconds_left: Callable[[], float]) -> None:
+        """Find the cheapest pattern and prove it."""
+        self._search.run(seconds_left)
+
+    def plan(self, gap: float, seconds_left: Callable[[], float], offer: Offer) -> None:
+        """Offer EM's answers to plans for the cheapest patterns, the cheapest first, until one is valid."""
+        for priced in self._search.cheapest(TUNING.patterns_planned):
+            wanted = Wanted(self._withdrawal, *self._search.limits_of(priced.box))
+            plans = self._kept.plans
+            if plans.offer(wanted, gap, seconds_left, offer):
+                return

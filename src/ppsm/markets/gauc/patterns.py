@@ -1,0 +1,394 @@
+"""Price patterns: which areas of the gas network reach which step of the supply curve, and what that costs.
+
+The leader feels gas prices only through the levels of its plants, so that prices matter only up to the
+**steps** at which a level changes: the least supply price above each threshold. A pattern says for every area
+i and step r whether its price reaches the step, p[i, r]. Prices that a gas market can have are the integer
+points of linear rows (x supplies, f flows, D demand and q burn of areas):
+
+    (a)  x_s <= size_s p[i, r]     a supply at or above step r is used only where the price reaches r
+         x_s >= size_s p[i, r]     a supply below step r is full where the price reaches r
+    (b)  f <= most (1 - p[u, r] + p[v, r]),  p[v, r] <= p[u, r]     gas flows from u to v at one price,
+         f >= capacity (p[v, r] - p[u, r])                          or the arc is full
+    (c)  all supplies at or above step r together serve what the areas that reach it withdraw and do not
+         get from their cheaper supplies and full arcs:
+         sum x <= sum_i (D_i + q_i) p[i, r] - sum size p[i, r] - sum capacity (p[v, r] - p[u, r])
+
+Row (c) follows from (a) and (b) at integer points (a minimum cut; the products q p by their envelope over the
+box of the burn), and is what makes the relaxation strong. The cost enters through the cuts of
+:mod:`ppsm.markets.gauc.relaxation`. :class:`PatternProgram` is the linear relaxation in a **box** of patterns
+(every area's price class between two); :mod:`ppsm.markets.gauc.branching` searches the boxes.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
+from ppsm.markets.gauc.areas import AreaMarket, GasAreas
+from ppsm.markets.gauc.relaxation import AskedLevels, Cut
+from ppsm.markets.model.validity import TOLERANCE
+from ppsm.markets.tuning import TUNING
+from ppsm.program import LinearProgram
+from ppsm.solvers.highs import PersistentLp, solve_mip_with_highs
+from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
+from ppsm.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class PriceSteps:
+    """Supply prices at which some plant's level changes, lowest first; a price's class counts those reached.
+
+    ``asked_at[k]`` is the class from which on the k-th level is asked for, beyond the last where none does.
+    """
+
+    prices_usd_per_mwh: FloatArray
+    supply_class: IntArray
+    asked_at: IntArray
+
+    @classmethod
+    def of(cls, areas: GasAreas, asked: AskedLevels) -> "PriceSteps":
+        """The steps of a network's supplies for a case's levels."""
+        prices = np.unique(areas.supply_usd_per_mwh)
+        first = np.searchsorted(prices, asked.cap_usd_per_mwh * (1 + TOLERANCE), side="right")
+        kept = np.unique(first[first < prices.size])
+        steps = prices[kept]
+        asked_at = np.where(first < prices.size, np.searchsorted(kept, first) + 1, kept.size + 1)
+        return cls(steps, np.searchsorted(steps, areas.supply_usd_per_mwh, side="right"), asked_at)
+
+    def classes(self, prices_usd_per_mwh: FloatArray) -> IntArray:
+        """The classes of prices."""
+        return np.searchsorted(self.prices_usd_per_mwh * (1 - TOLERANCE), prices_usd_per_mwh, side="right")
+
+
+@dataclass(frozen=True, eq=False)
+class PatternBox:
+    """Patterns in which the price class of every area lies between two; one pattern where they are equal."""
+
+    lowest: IntArray
+    highest: IntArray
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it holds one pattern only."""
+        return bool((self.lowest == self.highest).all())
+
+    def narrowed(self, areas: GasAreas) -> "PatternBox | None":
+        """Without classes that free arcs exclude: no area is dearer than one that it can take gas from."""
+        low, high = self.lowest.copy(), self.highest.copy()
+        up, down = areas.upstream[areas.is_free], areas.downstream[areas.is_free]
+        for _ in range(areas.count):
+            before = low.copy(), high.copy()
+            np.minimum.at(high, down, high[up])
+            np.maximum.at(low, up, low[down])
+            if np.array_equal(before[0], low) and np.array_equal(before[1], high):
+                break
+        return PatternBox(low, high) if (low <= high).all() else None
+
+    def with_highest(self, area: int, value: int) -> "PatternBox":
+        """The part in which an area's class is at most a value."""
+        high = self.highest.copy()
+        high[area] = min(high[area], value)
+        return replace(self, highest=high)
+
+    def with_lowest(self, area: int, value: int) -> "PatternBox":
+        """The part in which an area's class is at least a value."""
+        low = self.lowest.copy()
+        low[area] = max(low[area], value)
+        return replace(self, lowest=low)
+
+    def gas_bounds(self, areas: GasAreas, steps: PriceSteps) -> tuple[FloatArray, FloatArray]:
+        """Bounds of the areas' columns that hold in all its patterns: (a) and (b)."""
+        lower, upper = np.zeros(areas.width), areas.upper_mwh()
+        supplies, arcs = areas.supply_area.size, areas.upstream.size
+        full = steps.supply_class < self.lowest[areas.supply_area]
+        unused = steps.supply_class > self.highest[areas.supply_area]
+        lower[:supplies][full] = areas.supply_mwh[full]
+        upper[:supplies][unused] = 0.0
+        flows = slice(supplies, supplies + arcs)
+        dearer = self.lowest[areas.upstream] > self.highest[areas.downstream]
+        cheaper = ~areas.is_free & (self.lowest[areas.downstream] > self.highest[areas.upstream])
+        upper[flows][dearer] = 0.0
+        lower[flows][cheaper] = areas.capacity_mwh[cheaper]
+        return lower, upper
+
+    def asked(self, steps: PriceSteps, area_of_level: IntArray) -> BoolArray:
+        """The levels that are asked for in all its patterns."""
+        found: BoolArray = self.lowest[area_of_level] >= steps.asked_at
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class BurnBox:
+    """Bounds of the burn by place and in total, in MWh of the day."""
+
+    lower_mwh: FloatArray
+    upper_mwh: FloatArray
+    total_mwh: tuple[float, float]
+
+
+def root_box(
+    market: AreaMarket, steps: PriceSteps, withdrawal_mwh: FloatArray, burn: BurnBox, area_of_place: IntArray
+) -> PatternBox | None:
+    """Patterns between those of the least and the largest burn; None where even the least is not served."""
+    count = market.areas.count
+    least = market.least_prices(withdrawal_mwh + np.bincount(area_of_place, burn.lower_mwh, count))
+    most = market.least_prices(withdrawal_mwh + np.bincount(area_of_place, burn.upper_mwh, count))
+    if least is None:
+        return None
+    last = np.full(count, steps.prices_usd_per_mwh.size)
+    return PatternBox(steps.classes(least), last if most is None else steps.classes(most))
+
+
+class PatternProgram:
+    """The linear relaxation of the patterns at a demand, alive in HiGHS; cuts are added as they are found."""
+
+    def __init__(
+        self,
+        areas: GasAreas,
+        steps: PriceSteps,
+        withdrawal_mwh: FloatArray,
+        burn: BurnBox,
+        area_of_place: IntArray,
+        area_of_level: IntArray,
+        root: PatternBox,
+        target_usd: float,
+    ) -> None:
+        self._areas, self._steps, self._burn = areas, steps, burn
+        self._withdrawal, self._area_of_place = withdrawal_mwh, area_of_place
+        self._area_of_level = area_of_level
+        self._first, self._last = int(root.lowest.min()) + 1, int(root.highest.max())
+        self._steps_here = max(self._last - self._first + 1, 0)
+        self._places = area_of_place.size
+        self._q0 = areas.width
+        self._p0 = self._q0 + self._places
+        self._w0 = self._p0 + areas.count * self._steps_here
+        self._cost_column = self._w0 + self._places * self._steps_here
+        self._width = self._cost_column + 1
+        self._root = root
+        self._cut_rows: list[FloatArray] = []
+        self._cut_constants: list[float] = []
+        self.is_empty = False
+        self._most_flow = self._largest_flows()
+        if not self.is_empty:
+            self._lp = PersistentLp(self._program(target_usd))
+
+    def _p(self, area: IntArray, step: IntArray) -> IntArray:
+        return self._p0 + area * self._steps_here + (step - self._first)
+
+    def _w(self, place: IntArray, step: IntArray) -> IntArray:
+        return self._w0 + place * self._steps_here + (step - self._first)
+
+    def _balance_program(self) -> LinearProgram:
+        """Balances of the areas with the burn as columns, and its total, in the bounds of the root."""
+        areas = self._areas
+        at = sp.csr_array(
+            (-np.ones(self._places), (self._area_of_place, np.arange(self._places))),
+            shape=(areas.count, self._places),
+        )
+        total = sp.csr_array(
+            ([1.0] * self._places, ([0] * self._places, areas.width + np.arange(self._places)))
+        )
+        lower, upper = self._root.gas_bounds(areas, self._steps)
+        low, high = self._burn.total_mwh
+        return LinearProgram.of(
+            np.zeros(areas.width + self._places),
+            sp.csr_array(sp.vstack([sp.hstack([areas.balance(), at]), total])),
+            row_lower=np.append(self._withdrawal, low),
+            row_upper=np.append(self._withdrawal, high),
+            column_lower=np.concatenate([lower, self._burn.lower_mwh]),
+            column_upper=np.concatenate([upper, self._burn.upper_mwh]),
+        )
+
+    def _largest_flows(self) -> FloatArray:
+        """The most that can flow through each arc in the root's box."""
+        program = self._balance_program()
+        live = PersistentLp(program)
+        live.use_primal_simplex()
+        first = self._areas.supply_area.size
+        most = np.zeros(self._areas.upstream.size)
+        for arc in range(most.size):
+            cost = np.zeros(program.shape[1])
+            cost[first + arc] = -1.0
+            live.set_cost(cost)
+            solution = live.solve()
+            if solution.status is Status.INFEASIBLE:
+                self.is_empty = True
+                return most
+            most[arc] = -solution.objective + TUNING.widening_mwh
+        return np.minimum(most, self._areas.capacity_mwh)
+
+    def _program(self, target_usd: float) -> LinearProgram:
+        base = self._balance_program()
+        count = self._width - base.shape[1]
+        steps = np.arange(self._first, self._last + 1)
+        lower, upper = np.zeros(count), np.ones(count)
+        reached = slice(0, self._w0 - self._p0)
+        lower[reached] = (steps <= self._root.lowest[:, None]).ravel()
+        upper[reached] = (steps <= self._root.highest[:, None]).ravel()
+        upper[self._w0 - self._p0 : -1] = np.repeat(self._burn.upper_mwh, self._steps_here)
+        upper[-1] = target_usd / TUNING.usd_per_row_unit
+        wide = base.with_columns(lower, upper)
+        cost = np.zeros(self._width)
+        cost[-1] = 1.0
+        rows = _Rows(self._width)
+        self._add_order(rows, steps)
+        self._add_supplies(rows)
+        for step in range(self._first, self._last + 1):
+            self._add_arcs(rows, step)
+            self._add_minimum_cut(rows, step)
+        return wide.with_rows(rows.matrix(), rows.lower(), rows.upper()).with_cost(cost)
+
+    def _add_order(self, rows: "_Rows", steps: IntArray) -> None:
+        for step in steps[1:]:
+            every = np.arange(self._areas.count)
+            here, below = (
+                self._p(every, np.full(every.size, step)),
+                self._p(every, np.full(every.size, step - 1)),
+            )
+            rows.add_each([(here, 1.0), (below, -1.0)], upper=0.0)
+
+    def _add_supplies(self, rows: "_Rows") -> None:
+        """(a), for steps that are open in the root."""
+        areas, classes = self._areas, self._steps.supply_class
+        every = np.arange(classes.size)
+        used = every[(classes >= self._first) & (classes <= self._last)]
+        rows.add_each(
+            [(used, 1.0), (self._p(areas.supply_area[used], classes[used]), -areas.supply_mwh[used])],
+            upper=0.0,
+        )
+        full = every[(classes + 1 >= self._first) & (classes + 1 <= self._last)]
+        rows.add_each(
+            [(full, 1.0), (self._p(areas.supply_area[full], classes[full] + 1), -areas.supply_mwh[full])],
+            lower=0.0,
+        )
+
+    def _add_arcs(self, rows: "_Rows", step: int) -> None:
+        """(b)."""
+        areas, first = self._areas, self._areas.supply_area.size
+        low, high = self._root.lowest, self._root.highest
+        is_open = np.flatnonzero(
+            (low[areas.upstream] < step) & (step <= high[areas.upstream])
+            | (low[areas.downstream] < step) & (step <= high[areas.downstream])
+        )
+        at = np.full(is_open.size, step)
+        up, down = self._p(areas.upstream[is_open], at), self._p(areas.downstream[is_open], at)
+        most = self._most_flow[is_open]
+        rows.add_each([(first + is_open, 1.0), (up, most), (down, -most)], upper=most)
+        free = areas.is_free[is_open]
+        rows.add_each([(down[free], 1.0), (up[free], -1.0)], upper=0.0)
+        capacity = areas.capacity_mwh[is_open][~free]
+        rows.add_each(
+            [(first + is_open[~free], 1.0), (down[~free], -capacity), (up[~free], capacity)], lower=0.0
+        )
+
+    def _add_minimum_cut(self, rows: "_Rows", step: int) -> None:
+        """(c), and the envelope of its products q p."""
+        areas, classes = self._areas, self._steps.supply_class
+        weights = np.zeros(self._width)
+        above = classes >= step
+        weights[: classes.size][above] = 1.0
+        every = np.arange(areas.count)
+        mine = self._p(every, np.full(every.size, step))
+        np.add.at(weights, mine, -self._withdrawal)
+        np.add.at(weights, mine[areas.supply_area[~above]], areas.supply_mwh[~above])
+        limited = ~areas.is_free
+        np.add.at(weights, mine[areas.downstream[limited]], areas.capacity_mwh[limited])
+        np.add.at(weights, mine[areas.upstream[limited]], -areas.capacity_mwh[limited])
+        place = np.arange(self._places)
+        product = self._w(place, np.full(place.size, step))
+        weights[product] = -1.0
+        rows.add(weights, upper=0.0)
+        burn, reached = self._burn, mine[self._area_of_place]
+        rows.add_each([(product, 1.0), (reached, -burn.upper_mwh)], upper=0.0)
+        rows.add_each(
+            [(product, 1.0), (self._q0 + place, -1.0), (reached, -burn.lower_mwh)], upper=-burn.lower_mwh
+        )
+
+    def add_cut(self, cut: Cut) -> None:
+        """Add what the power side says of the cost."""
+        unit = TUNING.usd_per_row_unit
+        weights = np.zeros(self._width)
+        weights[-1] = 1.0
+        weights[self._q0 : self._p0] = cut.price_usd_per_mwh / unit
+        constant = cut.constant_usd
+        at = self._steps.asked_at
+        always = at <= self._root.lowest[self._area_of_level]
+        constant += float(cut.weight_usd[always].sum())
+        is_open = ~always & (at <= self._root.highest[self._area_of_level])
+        steps = self._p(self._area_of_level[is_open], at[is_open])
+        np.add.at(weights, steps, -cut.weight_usd[is_open] / unit)
+        self._lp.add_row(weights, constant / unit, INFINITY)
+        self._cut_rows.append(weights)
+        self._cut_constants.append(constant / unit)
+
+    def cheapest_pattern(
+        self, target_usd: float, gap: float, seconds: float
+    ) -> tuple[float, PatternBox | None]:
+        """A bound on all patterns below a target, and the cheapest by what the cuts say."""
+        count = len(self._cut_rows)
+        program = self._lp.program.with_rows(
+            sp.csr_array(np.array(self._cut_rows).reshape(count, self._width)),
+            np.array(self._cut_constants),
+        )
+        upper = program.column_upper.copy()
+        upper[self._cost_column] = target_usd / TUNING.usd_per_row_unit
+        whole = np.zeros(self._width, dtype=bool)
+        whole[self._p0 : self._w0] = True
+        limits = SolveLimits(gap=gap, seconds=seconds, feasibility=TUNING.pattern_feasibility)
+        result = solve_mip_with_highs(
+            MixedIntegerProgram(replace(program, column_upper=upper), whole), limits
+        )
+        if result.interrupted:
+            raise KeyboardInterrupt
+        if result.status is Status.INFEASIBLE:
+            return math.inf, None
+        bound = -math.inf if result.bound is None else result.bound * TUNING.usd_per_row_unit
+        if result.columns is None:
+            return bound, None
+        reached = np.rint(result.columns[self._p0 : self._w0]).reshape(self._areas.count, self._steps_here)
+        classes = self._first - 1 + reached.sum(axis=1).astype(np.int64)
+        return bound, PatternBox(classes, classes)
+
+
+class _Rows:
+    """Rows of a program, collected."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._parts: list[sp.csr_array] = []
+        self._lower: list[FloatArray] = []
+        self._upper: list[FloatArray] = []
+
+    def add_each(
+        self,
+        terms: list[tuple[IntArray, FloatArray | float]],
+        lower: FloatArray | float = -INFINITY,
+        upper: FloatArray | float = INFINITY,
+    ) -> None:
+        """One row for each position of the terms' columns, with weights by row or for all."""
+        count = terms[0][0].size
+        if not count:
+            return
+        rows = np.tile(np.arange(count), len(terms))
+        columns = np.concatenate([columns for columns, _ in terms])
+        weights = np.concatenate([np.broadcast_to(weight, count) for _, weight in terms])
+        self._parts.append(sp.csr_array((weights, (rows, columns)), shape=(count, self._width)))
+        self._lower.append(np.broadcast_to(lower, count))
+        self._upper.append(np.broadcast_to(upper, count))
+
+    def add(self, weights: FloatArray, upper: float) -> None:
+        """One row."""
+        self._parts.append(sp.csr_array(weights[None, :]))
+        self._lower.append(np.array([-INFINITY]))
+        self._upper.append(np.array([upper]))
+
+    def matrix(self) -> sp.csr_array:
+        return sp.csr_array(sp.vstack(self._parts)) if self._parts else sp.csr_array((0, self._width))
+
+    def lower(self) -> FloatArray:
+        return np.concatenate([np.empty(0), *self._lower])
+
+    def upper(self) -> FloatArray:
+        return np.concatenate([np.empty(0), *self._upper])

@@ -1,0 +1,138 @@
+"""Price patterns: areas are the gas market where pressures are free; cuts and bounds hold."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.markets.small_games import small_game, steep_game
+
+from ppsm.arrays import FloatArray
+from ppsm.markets.gauc.areas import AreaMarket, GasAreas
+from ppsm.markets.gauc.by_patterns import PricePatterns
+from ppsm.markets.gauc.relaxation import PlaceMap, PowerRelaxation
+from ppsm.markets.gauc.solver import GasAwareCommitment
+from ppsm.markets.model.followers import Followers, PowerAnswer
+from ppsm.solvers.mip import SolveLimits
+
+
+def unlimited() -> float:
+    return math.inf
+
+
+def area_market(followers: Followers) -> AreaMarket:
+    return AreaMarket(GasAreas.of(followers.case, np.zeros(len(followers.case.junctions), dtype=bool)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_prices_rise_with_every_withdrawal(seed: int) -> None:
+    case, demand = steep_game(seed)
+    followers = Followers(case)
+    market = area_market(followers)
+    draw = np.random.default_rng(seed)
+    withdrawal = followers.gas.market.withdrawal_mwh(demand)
+    compared = 0
+    for _ in range(20):
+        less = market.areas.gathered(withdrawal * draw.uniform(0.2, 1.0))
+        assert less is not None
+        more = less * draw.uniform(1.0, 1.5, less.size)
+        low, high = market.least_prices(less), market.least_prices(more)
+        if low is None:
+            assert high is None
+        elif high is not None:
+            assert (low <= high + 1e-9).all()
+            compared += 1
+    assert compared > 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_bound_of_patterns_is_above_the_optimum_and_no_answer_below(seed: int) -> None:
+    case, demand = steep_game(seed)
+    solver = GasAwareCommitment(case)
+    best = solver.solve(0.0, demand, gap=1e-6)
+    patterns = PricePatterns(solver.followers)
+    search = patterns.search(0.0, demand, math.inf)
+    assert search is not None
+    search.run(unlimited)
+    valid: list[float] = []
+
+    def offer(power: PowerAnswer) -> bool:
+        answer = solver.followers.game_answer(power, demand)
+        if answer is None or answer.invalid:
+            return False
+        valid.append(power.leader_cost_usd)
+        return True
+
+    search.plan(1e-4, unlimited, offer)
+    if best.leader_cost_usd is None:
+        assert not valid
+        return
+    cost = best.leader_cost_usd
+    assert min(valid, default=math.inf) >= cost * (1 - 1e-6)
+    if patterns.pressures_are_free(0.0, demand, cost * 1.001, unlimited):
+        assert search.bound_usd <= cost * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cuts_hold_for_every_commitment(seed: int) -> None:
+    case, demand = small_game(seed)
+    followers = Followers(case)
+    areas = GasAreas.of(case, np.zeros(len(case.junctions), dtype=bool))
+    relaxation = PowerRelaxation(followers, 0.0, areas)
+    withdrawal = areas.gathered(followers.gas.market.withdrawal_mwh(demand))
+    assert withdrawal is not None
+    draw = np.random.default_rng(seed)
+    everything = np.zeros(areas.width), areas.upper_mwh()
+    cuts = []
+    for _ in range(6):
+        asked = draw.random(relaxation.asked.link.size) < 0.4
+        relaxed = relaxation.solve(withdrawal * draw.uniform(0.3, 1.5), asked, everything)
+        if relaxed is not None:
+            cuts.append(relaxed.cut)
+    assert cuts
+    places = PlaceMap(followers)
+    commitments = 0
+    for _ in range(12):
+        levels = draw.integers(0, followers.levels.blocks + 1)
+        program = followers.commitment.at(0.0, followers.levels.least_at(levels))
+        found = followers.commitment.solve(program, SolveLimits(gap=1e-6))
+        if found.columns is None or found.objective_usd is None:
+            continue
+        commitments += 1
+        burn: FloatArray = places.burn @ found.columns
+        asked = relaxation.asked.level <= levels[relaxation.asked.link]
+        for cut in cuts:
+            bound = cut.constant_usd - cut.price_usd_per_mwh @ burn + cut.weight_usd @ asked
+            assert found.objective_usd >= bound - 1e-6 * abs(found.objective_usd) - 1e-3
+    assert commitments > 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_pressures_are_free_the_areas_are_the_market(seed: int) -> None:
+    case, demand = steep_game(seed)
+    solver = GasAwareCommitment(case)
+    followers = solver.followers
+    best = solver.solve(0.0, demand, gap=1e-6)
+    if best.leader_cost_usd is None or best.burn_mwh is None:
+        return
+    patterns = PricePatterns(followers)
+    assert patterns.search(0.0, demand, math.inf) is not None
+    if not patterns.pressures_are_free(0.0, demand, best.leader_cost_usd * 1.0001, unlimited):
+        return
+    market = area_market(followers)
+    withdrawal = followers.gas.market.withdrawal_mwh(demand, best.burn_mwh)
+    gathered = market.areas.gathered(withdrawal)
+    assert gathered is not None
+    day = followers.gas.clear(withdrawal)
+    assert day is not None
+    assert day.cost_usd == pytest.approx(_cost(market, gathered), rel=1e-6)
+
+
+def _cost(market: AreaMarket, withdrawal: FloatArray) -> float:
+    """The value of the market of areas, from its dual: withdrawals at prices less what limits are worth."""
+    prices = market.least_prices(withdrawal)
+    assert prices is not None
+    areas = market.areas
+    rent = np.maximum(prices[areas.supply_area] - areas.supply_usd_per_mwh, 0.0) @ areas.supply_mwh
+    limited = ~areas.is_free
+    price_of = np.maximum(prices[areas.downstream] - prices[areas.upstream], 0.0)[limited]
+    return float(prices @ withdrawal - rent - price_of @ areas.capacity_mwh[limited])
