@@ -47,7 +47,6 @@ class PatternSearch:
         self._area_of_level = self._area_of_place[relaxation.places.of_link[relaxation.asked.link]]
         self.target_usd, self.bound_usd = target_usd, -math.inf
         self._priced: dict[bytes, PricedPattern | None] = {}
-        self._asked = 0
         self._program: PatternProgram | None = None
 
     def cheapest(self, count: int) -> list[PricedPattern]:
@@ -73,12 +72,11 @@ class PatternSearch:
         while self._program is not None and seconds_left() > 0:
             bound, pattern = self._program.cheapest_pattern(self._limit(), self._gap(), seconds_left())
             self.bound_usd = max(self.bound_usd, min(bound, self._limit()))
-            before = self._asked
-            if pattern is not None and self._price(pattern) is None:
+            if self.bound_usd >= self._enough() or pattern is None or pattern.key in self._priced:
+                break
+            if self._price(pattern) is None:
                 self._ask(PatternBox(pattern.lowest, box.highest))
                 self._ask(PatternBox(box.lowest, pattern.highest))
-            if self.bound_usd >= self._enough() or self._asked == before:
-                break
 
     def _gap(self) -> float:
         """How close the cheapest pattern is looked for: while much is open, a good one is enough."""
@@ -139,7 +137,7 @@ class PatternSearch:
 
     def _price(self, pattern: PatternBox) -> PricedPattern | None:
         """A pattern with UC's relaxation at it; None where it cannot be."""
-        key = pattern.lowest.tobytes()
+        key = pattern.key
         if key not in self._priced:
             relaxed = self._ask(pattern)
             self._priced[key] = None
@@ -152,7 +150,6 @@ class PatternSearch:
         asked, gas = self.limits_of(box)
         if (gas[0] > gas[1]).any():
             return None
-        self._asked += 1
         relaxed = self._relaxation.solve(self._withdrawal, asked, gas)
         if relaxed is not None:
             self._cuts.append(relaxed.cut)

@@ -70,9 +70,9 @@ class PatternBox:
     highest: IntArray
 
     @property
-    def is_pattern(self) -> bool:
-        """Whether it holds one pattern only."""
-        return bool((self.lowest == self.highest).all())
+    def key(self) -> bytes:
+        """What tells it from other boxes."""
+        return self.lowest.tobytes() + self.highest.tobytes()
 
     def narrowed(self, areas: GasAreas) -> "PatternBox | None":
         """Without classes that free arcs exclude: no area is dearer than one that it can take gas from."""
