@@ -17,10 +17,10 @@ search moves an incumbent down and a bound up until they meet:
    pressures: the bound counts where ``pressure`` proves that they bind nowhere, and is told apart where not.
 4. *Bound by price floors* (``floors``), where prices matter little: all answers that would beat the incumbent
    by more than the gap have a burn in a small ``region``, found by LPs over UC's relaxation with the cost
-   target as a row. On it an affine ``recourse`` of the gas network bounds GM's value from above, and one price
-   vector from below; prices are subgradients, so that the two give a floor of every optimal price. The region
-   is cut where the merit order of supply has its steps, because within a slice one price rules; what all
-   slices prove, all answers have. Levels that the floors ask for shrink the region, and so on; UC at them
+   target as a row. On it an affine ``recourse`` of the gas network bounds GM's value from above, and one
+   price vector from below; prices are subgradients, so that the two give a floor of every optimal price. The
+   region is cut where the merit order of supply has its steps, because within a slice one price rules; what
+   all slices prove, all answers have. Levels that the floors ask for shrink the region, and so on; UC at them
    bounds these answers. Where the gap asked for is out of reach, multiples of it are tried.
 5. *Enumerate* (``enumeration``), in small cases: commitments in order of cost, each with its best valid
    selection of bids (boxes of offers, best first), until the next cannot be better.
