@@ -1,8 +1,13 @@
-"""One way to write a file that matters: complete and on the disk, or not at all."""
+"""One way to write a file that matters: complete and on the disk, or not at all; and by one process."""
 
+import fcntl
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from ppsm.errors import InputError
 
 
 def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
@@ -39,6 +44,20 @@ def write_bytes_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> 
         part.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+@contextmanager
+def alone(file: Path, busy: str) -> Iterator[None]:
+    """Keep other processes out while a lock file is held; the system drops it however this process ends.
+
+    ``busy`` is what a second one is told.
+    """
+    with file.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(busy) from None
+        yield
 
 
 def sync_directory(directory: Path) -> None:

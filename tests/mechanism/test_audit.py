@@ -13,9 +13,9 @@ from ppsm import Ledger, Released, Sensitive, audit_mechanism
 from ppsm.arrays import FloatArray
 from ppsm.coordinations import GameCoordination
 from ppsm.mechanism import PPSM, Coordination, Decision, PublicOutcome
-from ppsm.privacy import AuditReport, Publication, publish_outcome
+from ppsm.privacy import AuditReport, Publication
 
-from .conftest import DATASET, TRUTH
+from .conftest import DATASET, TRUTH, published
 
 ALPHA, SAMPLES = 5.0, 200
 NEIGHBOUR = (TRUTH[0] + ALPHA, TRUTH[1])
@@ -53,9 +53,7 @@ def rich_ledger(tmp_path: Path) -> Ledger:
 
 @pytest.fixture
 def honest(towns: GameCoordination, rich_ledger: Ledger) -> PublicOutcome:
-    data = Sensitive(TRUTH, dataset=DATASET, unit="MWh", entry_names=towns.entry_names)
-    publication = publish_outcome(data, towns, ledger=rich_ledger, purpose="audit")
-    return PublicOutcome(publication, seed=1)
+    return PublicOutcome(published(towns, rich_ledger), seed=1)
 
 
 def audited(run: Callable[[FloatArray], FloatArray]) -> AuditReport:

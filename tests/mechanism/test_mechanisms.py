@@ -30,16 +30,16 @@ from ppsm.mechanism import (
 )
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.owner.distances import distances_for_owner
-from ppsm.privacy import LaplaceMechanism, publish_outcome
+from ppsm.privacy import LaplaceMechanism
 
+from . import conftest
 from .conftest import DATASET, TRUTH
 
 ALL = [Laplace(alpha=5.0), PPSM_p(alpha=5.0), PPSM(alpha=5.0)]
 
 
-def published(secret: Sensitive, towns: GameCoordination, ledger: Ledger) -> PublicOutcome:
-    publication = publish_outcome(secret, towns, ledger=ledger, purpose="market report of the day")
-    return PublicOutcome(publication, seed=1)
+def published(towns: GameCoordination, ledger: Ledger) -> PublicOutcome:
+    return PublicOutcome(conftest.published(towns, ledger), seed=1)
 
 
 @pytest.fixture(params=ALL, ids=lambda each: each.name)
@@ -50,7 +50,7 @@ def mechanism(request: pytest.FixtureRequest) -> Iterator[Laplace]:
 def test_a_private_release_is_charged_and_says_so(
     mechanism: Laplace, secret: Sensitive, towns: GameCoordination, ledger: Ledger
 ) -> None:
-    predictor = published(secret, towns, ledger)
+    predictor = published(towns, ledger)
     release = mechanism.release(secret, towns, predictor, ledger=ledger, purpose="coordination")
     assert release.released.private
     assert release.dossier.private
@@ -63,7 +63,7 @@ def test_a_private_release_is_charged_and_says_so(
 def test_the_ledger_comes_before_the_noise(
     mechanism: Laplace, secret: Sensitive, towns: GameCoordination, ledger: Ledger
 ) -> None:
-    predictor = published(secret, towns, ledger)
+    predictor = published(towns, ledger)
     for _ in range(2):
         mechanism.release(secret, towns, predictor, ledger=ledger, purpose="coordination")
     with pytest.raises(BudgetExceededError, match="spent 2"):
@@ -80,7 +80,7 @@ def test_what_would_fail_later_fails_before_it_is_charged(
         (PPSM(alpha=5.0), secret, None, "needs a predictor"),
         (PPSM(alpha=5.0), other, public, "in kWh"),
         (PPSM(alpha=5.0), wrong, public, "name the data"),
-        (PPSM(alpha=5.0), secret, public, "no ledger has noted"),
+        (PPSM(alpha=5.0), secret, public, "no ledger knows as published"),
         (PPSM(alpha=5.0, prior=short), secret, public, "the prior has 1 entries"),
     ]
     for mechanism, data, predictor, message in attempts:
@@ -208,7 +208,7 @@ def test_nothing_that_travels_shows_the_secret(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    predictor = published(secret, towns, ledger)
+    predictor = published(towns, ledger)
     release = mechanism.release(secret, towns, predictor, ledger=ledger, purpose="coordination")
     dossier = release.dossier.with_evaluation(towns.clear(release.released.values))
     texts = [
@@ -384,7 +384,7 @@ def test_the_leaders_prices_are_off_by_a_tenth_of_their_average(
     secret: Sensitive, towns: GameCoordination, ledger: Ledger
 ) -> None:
     """The same noise on cheap and dear prices, as in section 7 of the paper."""
-    publication = published(secret, towns, ledger).publication
+    publication = published(towns, ledger).publication
     noisy = Laplace(alpha=5.0).simulate(secret, towns, PublicOutcome(publication, seed=1), seed=1).released
     prices = publication.result.prices
     drawn = np.array(

@@ -14,7 +14,7 @@ import pytest
 from tests.privacy.conftest import DATASET
 
 from ppsm.errors import BudgetExceededError, InputError, LedgerError
-from ppsm.privacy import LaplaceMechanism, Ledger, Released, Sensitive
+from ppsm.privacy import LaplaceMechanism, Ledger, LedgerKeeper, Released, Sensitive
 
 
 def releases(ledger: Ledger, secret: Sensitive, count: int) -> list[Released]:
@@ -47,8 +47,8 @@ def test_a_new_ledger_verifies(tmp_path: Path) -> None:
 def test_the_file_is_private_and_durable(ledger: Ledger) -> None:
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
     with ledger._file.transaction(write=False) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
 
 
 def test_a_ledger_is_never_overwritten(ledger: Ledger) -> None:
@@ -140,8 +140,8 @@ TAMPERING: dict[str, tuple[str, ...]] = {
         "UPDATE entries SET sequence = 4 WHERE sequence = 99",
     ),
     "a copied entry": (
-        "INSERT INTO entries SELECT 6, kind, dataset, alpha, unit, amount, granted, spent, time, detail, "
-        "hash, 'x' FROM entries WHERE sequence = 5",
+        "INSERT INTO entries SELECT 6, kind, dataset, alpha, unit, amount, granted, spent, "
+        "most_per_release, who, time, detail, hash, 'x' FROM entries WHERE sequence = 5",
     ),
     "an entry that is no text": ("UPDATE entries SET detail = x'00ff' WHERE sequence = 3",),
     "a missing genesis": ("DELETE FROM entries WHERE sequence = 1",),
@@ -216,7 +216,83 @@ def test_an_unknown_data_set_is_named(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
-def test_grants_must_be_positive(epsilon: float, ledger: Ledger) -> None:
+def test_grants_must_be_positive(epsilon: float, ledger: LedgerKeeper) -> None:
     with pytest.raises(InputError, match="epsilon"):
         ledger.grant(DATASET, epsilon=epsilon)
     assert str(ledger.balance(DATASET).granted) == "3.0"
+
+
+@pytest.fixture
+def budget_of_one(tmp_path: Path) -> LedgerKeeper:
+    ledger = Ledger.create(tmp_path / "one.db")
+    ledger.grant(DATASET, epsilon=1.0, alpha=100.0, unit="MWh")
+    return ledger
+
+
+def went_through(secret: Sensitive, *books: Callable[[], Ledger]) -> int:
+    """Release once by each ledger; return how many releases went through."""
+    done = 0
+    for book in books:
+        try:
+            LaplaceMechanism(alpha=100.0).release(secret, ledger=book(), purpose="race")
+        except (LedgerError, BudgetExceededError):
+            continue
+        done += 1
+    return done
+
+
+def test_a_hard_link_lets_nothing_through_twice(
+    budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive
+) -> None:
+    link = tmp_path / "link.db"
+    link.hardlink_to(budget_of_one.path)
+    assert went_through(secret, lambda: budget_of_one, lambda: Ledger(link)) == 0
+    link.unlink()
+    assert went_through(secret, lambda: budget_of_one, lambda: Ledger(budget_of_one.path)) == 1
+
+
+def test_a_rename_while_open_lets_nothing_through_twice(
+    budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive
+) -> None:
+    """The first release is charged by a ledger that stays open; the file then goes by another name."""
+    moved = tmp_path / "moved.db"
+    assert went_through(secret, lambda: budget_of_one) == 1
+    budget_of_one.path.rename(moved)
+    assert went_through(secret, lambda: Ledger(moved), lambda: budget_of_one) == 0
+
+
+def test_a_file_that_is_replaced_in_the_middle_of_a_charge_gets_none(
+    budget_of_one: LedgerKeeper, tmp_path: Path
+) -> None:
+    def replaced() -> None:
+        with budget_of_one._file.transaction(write=True):
+            budget_of_one.path.rename(tmp_path / "moved.db")
+            Ledger.create(budget_of_one.path)
+
+    with pytest.raises(LedgerError, match="was replaced while it was written"):
+        replaced()
+
+
+def test_a_ledger_is_one_file(budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive) -> None:
+    """Also after another program has switched it to a write-ahead log."""
+    budget_of_one.close()
+    with closing(sqlite3.connect(budget_of_one.path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    assert went_through(secret, lambda: budget_of_one) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["one.db"]
+
+
+def test_a_symbolic_link_leads_to_the_same_ledger(
+    budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive
+) -> None:
+    link = tmp_path / "symbolic.db"
+    link.symlink_to(budget_of_one.path)
+    assert Ledger(link).path == budget_of_one.path
+    assert went_through(secret, lambda: budget_of_one, lambda: Ledger(link)) == 1
+
+
+def test_a_fingerprint_needs_the_key_of_the_ledger(ledger: Ledger, tmp_path: Path) -> None:
+    other = Ledger.create(tmp_path / "other.db")
+    assert ledger.fingerprint(b"demand") == ledger.fingerprint(b"demand")
+    assert ledger.fingerprint(b"demand") != other.fingerprint(b"demand")
+    assert ledger.name != other.name

@@ -69,7 +69,9 @@ def test_a_forged_receipt_is_not_confirmed(released: Released, ledger: Ledger) -
         {"record__purpose": "another"},
         {"record__epsilon": 7.0},
         {"receipt__charged": "0.1"},
-        {"receipt__alpha": 1.0},
+        {"receipt__account__alpha": 1.0},
+        {"receipt__account__spent": "0.5"},
+        {"receipt__ledger": "another"},
     ):
         assert not ledger.confirm(Released.from_json(_forge(text, **changes)))
 
@@ -92,7 +94,10 @@ def test_a_forged_receipt_is_not_confirmed(released: Released, ledger: Ledger) -
         {"record__adjacency": "all entries"},
         {"record__dimension": 0},
         {"record__epsilon": 0.01},
-        {"receipt__alpha": 0.0},
+        {"receipt__account__alpha": 0.0},
+        {"receipt__account": None},
+        {"receipt__account__spent": "-1"},
+        {"receipt__account__windows": [1]},
         {"record__dataset": "no spaces please"},
         {"receipt": None},
         {"receipt__charged": "a lot"},

@@ -37,6 +37,7 @@ from ppsm.mechanism.steps import (
 )
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger
+from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive, refusal_of
@@ -117,11 +118,13 @@ class Laplace:
             del secret
             raise refusal
         self._check(secret, coordination, predictor)
+        for what, provenance in self._provenances(predictor):
+            provenance.refuse_unknown(what, ledger)
         publication = None if predictor is None else predictor.publication
-        if publication is not None and not publication.recorded:
+        if publication is not None and not publication.noted_by(ledger):
             raise PrivacyError(
-                "The predictor rests on figures whose publication no ledger has noted, expected a recorded "
-                "one for a private release: publish them with publish_outcome(secret, game, ledger=...)."
+                "The predictor rests on figures that this ledger has not noted as they are, expected a "
+                "publication of its own for a private release: note it with note_publication(...)."
             )
         return self.noise.release(secret, ledger=ledger, purpose=purpose)
 
@@ -155,6 +158,11 @@ class Laplace:
         """Refuse, before anything is charged, what would fail after it."""
         del predictor
         _refuse_mismatch(secret.entry_names, secret.unit, coordination)
+
+    def _provenances(self, predictor: Predictor | None) -> list[tuple[str, Provenance]]:
+        """Where all that the later steps use beside the noise comes from, as far as it says so."""
+        found = getattr(predictor, "provenance", None)
+        return [] if found is None else [("predictor", found)]
 
     def refuse_other_noise(self, noisy: Released) -> None:
         """Refuse a noisy vector that this mechanism would not have made."""
@@ -231,6 +239,8 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         """Steps 2a to 3b on a noisy vector."""
         self._checked(noisy, coordination)
         model = self._needed(predictor)
+        for what, provenance in self._provenances(model) if noisy.private else ():
+            provenance.refuse_taint(what)
         log = StepLog()
         prices = predict_prices(log, noisy, coordination, model)
         decision = decide(log, noisy, coordination, prices)
@@ -259,6 +269,10 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
                 f"the prior has {self.prior.mean.size} entries, the data have {secret.dimension}: pass one "
                 "for each."
             )
+
+    def _provenances(self, predictor: Predictor | None) -> list[tuple[str, Provenance]]:
+        own = [] if self.prior is None else [("prior", self.prior.provenance)]
+        return [*super()._provenances(predictor), *own]
 
     def _needed(self, predictor: Predictor | None) -> Predictor:
         if predictor is None:

@@ -18,6 +18,7 @@ from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.restore import restore
 from ppsm.games.follower import Follower
 from ppsm.mechanism.coordination import Coordination, Decision, reading
+from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
@@ -41,7 +42,11 @@ class Prediction:
 
 
 class Predictor(Protocol):
-    """Both models; either may be a constant."""
+    """Both models; either may be a constant.
+
+    One that was made from data may say from which (``provenance``, a :class:`~ppsm.privacy.Provenance`): a
+    private release refuses what is tainted.
+    """
 
     @property
     def name(self) -> str:
@@ -99,7 +104,7 @@ class PublicOutcome:
     Parameters
     ----------
     publication
-        What was published, by :func:`ppsm.privacy.publish_outcome`.
+        What was published, noted by :func:`ppsm.privacy.note_publication`.
     seed
         Of the Gaussian noise on the prices of step 2a. It is no privacy noise: the prices are public.
     noise
@@ -110,6 +115,11 @@ class PublicOutcome:
     seed: int
     noise: float = PRICE_NOISE
     name: str = "public"
+
+    @property
+    def provenance(self) -> Provenance:
+        """That of the published figures."""
+        return self.publication.provenance
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
         """The published prices, each off by about 10 % of their average."""

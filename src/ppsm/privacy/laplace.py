@@ -17,6 +17,7 @@ import math
 import numbers
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -96,8 +97,7 @@ class LaplaceMechanism:
         if refusal := refusal_of(secret):
             del secret
             raise refusal
-        balance = ledger.balance(secret.dataset)
-        balance.charge(balance.price(self._draft(secret, "a check that nothing is charged for", seed=None)))
+        ledger.check(self._draft(secret, "a check that nothing is charged for", seed=None))
 
     def simulate(self, secret: Sensitive, *, seed: int, purpose: str = "simulation") -> Released:
         """Add reproducible noise for research; the result is stamped ``private=False``.
@@ -164,6 +164,11 @@ class LaplaceMechanism:
         _inside_unit_interval(probability)
         return -self.scale * math.log1p(-probability)
 
+    def total_within(self, probability: float, dimension: int) -> float:
+        """Return the size that the error of the total of all entries does not exceed with the probability."""
+        _inside_unit_interval(probability)
+        return self.scale * _standard_total_within(float(probability), _checked_dimension(dimension))
+
     def expected_l1_error(self, dimension: int) -> float:
         """Return the mean L1 distance between a vector and its release, ``dimension * scale``."""
         return _checked_dimension(dimension) * self.scale
@@ -187,6 +192,31 @@ class LaplaceMechanism:
         body = quad(integrand, 0.0, break_point)[0]
         tail = quad(integrand, break_point, math.inf)[0]
         return self.scale * 2.0 / root_pi * (body + tail)
+
+
+@lru_cache(maxsize=64)
+def _standard_total_within(probability: float, dimension: int) -> float:
+    """The same for scale 1: the sum of n Laplace variables is the difference of two Gamma(n) variables."""
+    from scipy.integrate import quad  # here, for a quick start
+    from scipy.optimize import brentq
+    from scipy.stats import gamma
+
+    reach = 12.0 * math.sqrt(dimension)
+    least, most = max(0.0, dimension - reach), dimension + reach + 40.0
+
+    def beyond(width: float) -> float:
+        """The probability that the sum is above a width, which is the same below its negative."""
+
+        def joint(second: float) -> float:
+            return float(gamma.pdf(second, dimension) * gamma.sf(width + second, dimension))
+
+        return float(quad(joint, least, most, limit=200)[0])
+
+    allowed = (1.0 - probability) / 2.0
+    highest = math.sqrt(2.0 * dimension)
+    while beyond(highest) > allowed:
+        highest *= 2.0
+    return float(brentq(lambda width: beyond(width) - allowed, 0.0, highest, xtol=1e-9 * highest))
 
 
 def _checked_dimension(dimension: int) -> int:
