@@ -59,7 +59,7 @@ def test_a_private_release_of_a_file(tmp_path: Path, ledger: LedgerKeeper) -> No
     (tmp_path / "demand.csv").write_text("node,demand_mwh\nhomes,812.3456789\n")
     (tmp_path / "prior.csv").write_text("node,mean_mwh,spread_mwh\nhomes,800,50\n")
     given = ["--demand", "demand.csv", "--prior", "prior.csv", "--predictor", "model", "--out", "out"]
-    done = ppsm(*RELEASE, *given, "--time-limit", "10", "--json", cwd=tmp_path)
+    done = ppsm(*RELEASE, *given, "--time-limit", "1", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert summary["private"]
@@ -95,7 +95,7 @@ def test_from_an_empty_home_to_a_shared_file_in_four_commands(
     monkeypatch.delenv("PPSM_LEDGER")
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("HOME", str(home))
-    shortest = [*RELEASE, "--gas-stress", "0", "--time-limit", "10", "--out", "out"]
+    shortest = [*RELEASE, "--gas-stress", "0", "--time-limit", "1", "--out", "out"]
     refused = ppsm(*shortest, cwd=tmp_path)
     assert refused.returncode == 4
     assert len(refused.stderr.splitlines()) == 1
@@ -127,23 +127,10 @@ def test_a_huge_epsilon_that_the_grant_allows_is_told_as_what_it_is(
     tmp_path: Path, ledger: LedgerKeeper
 ) -> None:
     ledger.grant("gas-demand/two_node", epsilon=1000, most_per_release=1000)
-    options = ["--gas-stress", "0", "--epsilon", "710", "--mechanism", "laplace", "--time-limit", "10"]
+    options = ["--gas-stress", "0", "--epsilon", "710", "--mechanism", "laplace", "--time-limit", "1"]
     done = CliRunner().invoke(app, [*RELEASE, *options, "--out", str(tmp_path / "out"), "--json"])
     assert done.exit_code == 0, done.output
     assert "by more than a factor of more than 10^308" in json.loads(done.stdout)["statement"]
-
-
-def test_the_statement_counts_every_release_of_the_data_set(tmp_path: Path, ledger: LedgerKeeper) -> None:
-    ledger.grant("gas-demand/two_node", epsilon=2)
-    texts = []
-    for number in range(3):
-        options = ["--gas-stress", "0", "--mechanism", "laplace", "--time-limit", "10", "--json"]
-        done = CliRunner().invoke(app, [*RELEASE, *options, "--out", str(tmp_path / f"out{number}")])
-        texts.append(json.loads(done.stdout)["statement"])
-    for factor, before, text in zip(("2.72", "7.39", "20.1"), "012", texts, strict=True):
-        assert f"by more than a factor of {factor} (epsilon = {int(before) + 1} in all: {before} by" in text
-    assert "Of that, 3 in the last 24 hours, 3 in the last 30 days, 3 in the last 365 days." in texts[2]
-    assert "403 for k = 2" in texts[2]
 
 
 def test_an_interrupted_release_goes_on_from_its_noise(
@@ -161,7 +148,7 @@ def test_an_interrupted_release_goes_on_from_its_noise(
         str(out),
         "--json",
         "--time-limit",
-        "10",
+        "1",
     ]
 
     def stop(*_: object, **__: object) -> None:
@@ -200,7 +187,7 @@ def test_the_shortest_release_publishes_no_figure_of_the_true_demand(
     """The exact cost of the true market can be inverted: an entry follows from it and all the others."""
     (tmp_path / "demand.csv").write_text("node,demand_mwh\nhomes,812.3456789\n")
     done = ppsm(
-        *RELEASE, "--demand", "demand.csv", "--out", "out", "--json", "--time-limit", "10", cwd=tmp_path
+        *RELEASE, "--demand", "demand.csv", "--out", "out", "--json", "--time-limit", "1", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert [entry.kind for entry in ledger.entries()] == ["genesis", "grant", "spend"]
@@ -231,7 +218,7 @@ def test_published_figures_come_from_a_file_that_says_what_they_are(
     tmp_path: Path, ledger: LedgerKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = published_file(tmp_path / "published.json")
-    options = [*RELEASE, "--gas-stress", "0", "--time-limit", "10", "--out", str(tmp_path / "out")]
+    options = [*RELEASE, "--gas-stress", "0", "--time-limit", "1", "--out", str(tmp_path / "out")]
     for half in (["--predictor", "public"], ["--published", str(file)]):
         refused = CliRunner().invoke(app, [*options, *half])
         assert isinstance(refused.exception, InputError)
@@ -252,7 +239,7 @@ def test_published_figures_come_from_a_file_that_says_what_they_are(
 
 
 def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
-    options = ["--gas-stress", "0", "--seed", "5", "--time-limit", "10", "--out", "out"]
+    options = ["--gas-stress", "0", "--seed", "5", "--time-limit", "1", "--out", "out"]
     done = ppsm(*RELEASE, *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "NOT PRIVATE" in done.stdout
@@ -283,7 +270,7 @@ def test_nothing_before_the_noise_looks_at_the_values(tmp_path: Path, ledger: Le
     for number, demand in enumerate((812.3, 1e8)):
         ledger.grant("gas-demand/two_node", epsilon=1)
         (tmp_path / "demand.csv").write_text(f"node,demand_mwh\nhomes,{demand}\n")
-        options = ["--demand", str(tmp_path / "demand.csv"), "--mechanism", "laplace", "--time-limit", "10"]
+        options = ["--demand", str(tmp_path / "demand.csv"), "--mechanism", "laplace", "--time-limit", "1"]
         done = CliRunner().invoke(app, [*RELEASE, *options, "--out", str(tmp_path / f"out{number}")])
         codes.append(done.exit_code)
     assert codes == [0, 0]

@@ -211,9 +211,7 @@ def kept_release(job: Job) -> Dossier | None:
     if not job.public:
         ledger = open_ledger(job.ledger, job.secret.dataset, job.mechanism)
         _refuse_another_demand(job, ledger)
-        if kept is None:
-            job.mechanism.noise.check_budget(job.secret, ledger)
-        else:
+        if kept is not None:
             _refuse_other_parameters(job, kept)
             _refuse_uncharged(job, kept, ledger)
     job.store.rows()
