@@ -215,8 +215,10 @@ def test_a_half_built_secret_has_a_repr() -> None:
 def _safe_repr(value: object) -> str:
     try:
         return repr(value)
-    except Exception as error:  # noqa: BLE001 - half-built foreign objects may not have a repr
-        return f"<{type(error).__name__}>"
+    except Exception as error:
+        if type(value) is Sensitive:
+            raise
+        return f"<{type(error).__name__}>"  # half-built foreign objects may not have a repr
 
 
 def locals_in(trace: TracebackType | None) -> str:
