@@ -89,3 +89,19 @@ def test_a_step_that_peeks_at_the_data_is_caught(
     report = audited(run)
     assert not report.passes
     assert report.epsilon_lower_bound > 1.5
+
+
+def test_two_neighbours_with_publications_of_their_own_are_told_apart(
+    towns: GameCoordination, rich_ledger: Ledger
+) -> None:
+    """Why the promise is conditional beside published figures: the release is made to agree with them."""
+    own = {truth: PublicOutcome(published(towns, rich_ledger, truth), seed=1) for truth in (TRUTH, NEIGHBOUR)}
+
+    def run(values: FloatArray) -> FloatArray:
+        secret = Sensitive(values, dataset=DATASET, unit="MWh", entry_names=towns.entry_names)
+        predictor = own[tuple(map(float, values))]  # type: ignore[index]
+        release = PPSM(alpha=ALPHA).release(secret, towns, predictor, ledger=rich_ledger, purpose="audit")
+        return release.released.values
+
+    report = audited(run)
+    assert report.epsilon_lower_bound > 1.0
