@@ -103,13 +103,6 @@ def test_a_public_past_needs_no_proof_and_no_other_solver(case: Case) -> None:
     assert drawn.max() > 1.5
 
 
-def test_separate_games_share_no_solver(game: GaucCoordination) -> None:
-    other = game.separate()
-    assert other.solver is not game.solver
-    assert other.solver.memory is not game.solver.memory
-    assert other.followers.gas is not game.followers.gas
-
-
 def test_ppsm_keeps_the_market_going_where_noise_breaks_it(
     case: Case, game: GaucCoordination, secret: Sensitive, public: PublicOutcome
 ) -> None:

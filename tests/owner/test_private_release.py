@@ -27,7 +27,7 @@ MECHANISM = Laplace(alpha=300.0)
 
 @pytest.fixture(scope="module")
 def game() -> GaucCoordination:
-    return GaucCoordination(CASE, 0.0)
+    return GaucCoordination(CASE, 0.0, time_limit=1.0)
 
 
 def secret_of(demand: float = 812.3456789) -> Sensitive:

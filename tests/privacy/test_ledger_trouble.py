@@ -33,11 +33,11 @@ def no_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ExactLaplace, "add_to", drawn)
 
 
-def release(ledger: LedgerKeeper, secret: Sensitive) -> None:
+def release(ledger: Ledger, secret: Sensitive) -> None:
     LaplaceMechanism(alpha=100.0).release(secret, ledger=ledger, purpose="test")
 
 
-def release_often(ledger: LedgerKeeper, times: int) -> None:
+def release_often(ledger: Ledger, times: int) -> None:
     for _ in range(times):
         release(ledger, make_secret())
 

@@ -182,10 +182,6 @@ class GameCoordination:
         except InputError:
             return "the leader has no solution at the predicted prices with its integers fixed"
 
-    def separate(self) -> "GameCoordination":
-        """The same object: every solve starts from nothing, so nothing is left behind."""
-        return self
-
     def _checked(self, demand: ArrayLike) -> FloatArray:
         return frozen_vector(demand, len(self.entry_names), "the demand", names=self.entry_names)
 

@@ -176,17 +176,6 @@ class GaucCoordination:
         cost = decision.leader_cost
         return CostOfPrivacy(cost, 0.0, cost, cost if valid else math.inf, indicative=True)
 
-    def separate(self) -> "GaucCoordination":
-        """The same game with models, solvers and memory of its own."""
-        return GaucCoordination(
-            self.case,
-            self.power_stress,
-            GasAwareCommitment(self.case),
-            gap=self.gap,
-            time_limit=self.time_limit,
-            proof=self.proof,
-        )
-
 
 def case_days(
     case: Case, power_stress: float, *, days: int = TUNING.history_days, seed: int = 0

@@ -196,6 +196,3 @@ class Coordination(Protocol):
         self, decision: Decision, prices: FloatArray, entry_widths: FloatArray
     ) -> CostOfPrivacy | str:
         """How far prices in the band can move the leader's cost; or one clause on why it cannot be said."""
-
-    def separate(self) -> "Coordination":
-        """The same game with solvers of its own: what it sees leaves no trace in this one."""
