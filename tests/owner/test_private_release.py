@@ -34,11 +34,17 @@ def secret_of(demand: float = 812.3456789) -> Sensitive:
     return Sensitive([demand], dataset="gas", unit="MWh", entry_names=CASE.delivery_ids)
 
 
-def begin(directory: Path, secret: Sensitive | None = None, mechanism: Laplace = MECHANISM) -> Granted:
+def begin(
+    directory: Path,
+    secret: Sensitive | None = None,
+    mechanism: Laplace = MECHANISM,
+    *,
+    book: Path | None = None,
+) -> Granted:
     owner = directory / "owner"
     owner.mkdir(exist_ok=True)
     data = secret_of() if secret is None else secret
-    ledger = directory / "ledger.db"
+    ledger = book or directory / "ledger.db"
     if not ledger.exists():
         Ledger.create(ledger).grant("gas", epsilon=1.0, alpha=300.0, unit="MWh")
     return Granted.begin(
@@ -115,8 +121,10 @@ def test_the_released_file_says_what_it_is(tmp_path: Path, game: GaucCoordinatio
 
 def test_a_ledger_that_has_forgotten_its_release_is_refused(tmp_path: Path, game: GaucCoordination) -> None:
     """The tail is cut off and the counter repaired: inside, all is well."""
-    begin(tmp_path).draw(game, None).restore().write()
-    path = tmp_path / "ledger.db"
+    first, second, path = tmp_path / "first", tmp_path / "second", tmp_path / "ledger.db"
+    for directory in (first, second):
+        directory.mkdir()
+    begin(first, book=path).draw(game, None).restore().write()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         trigger = connection.execute("SELECT sql FROM sqlite_master WHERE name LIKE '%deleted'").fetchone()[0]
         connection.execute("DROP TRIGGER entries_are_not_deleted")
@@ -124,8 +132,9 @@ def test_a_ledger_that_has_forgotten_its_release_is_refused(tmp_path: Path, game
         connection.execute("UPDATE sqlite_sequence SET seq = 2 WHERE name = 'entries'")
         connection.execute(trigger)
     assert Ledger(path).verify().ok
-    with pytest.raises(LedgerError, match="has forgotten it"):
-        begin(tmp_path)
+    for directory in (first, second):
+        with pytest.raises(LedgerError, match=r"first and has forgotten it"):
+            begin(directory, book=path)
     verified = CliRunner().invoke(
         app, ["ledger", "verify", "--ledger", str(path), "--dossier", str(tmp_path)]
     )

@@ -31,6 +31,7 @@ from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.mechanisms import Laplace, Release
 from ppsm.mechanism.predictors import Predictor, PublicOutcome
 from ppsm.owner.release_files import (
+    DOSSIER,
     OWNER_MODE,
     read_release,
     refuse_to_replace,
@@ -287,15 +288,20 @@ class Written:
 
 
 def _refuse_roll_back(directory: Path, ledger: Ledger) -> None:
-    """Refuse a ledger that does not know a release which it charged: an old copy was put back, or cut off."""
-    try:
-        found = read_release(directory)
-    except InputError:
-        return  # no release of ours; what is there is not replaced either
-    receipt = None if found is None else found.noisy.receipt
-    if receipt is not None and receipt.ledger == ledger.name and not ledger.confirm_receipt(receipt):
-        raise LedgerError(
-            f"The ledger {ledger.path} charged the release in {directory} and has forgotten it, so entries "
-            "were cut off or an old copy was put back: restore the newest copy; nothing was charged or "
-            "released."
-        )
+    """Refuse a ledger that does not know a release which it charged: an old copy was put back, or cut off.
+
+    Looked at are the directory and those beside it, where earlier releases mostly are.
+    """
+    name = ledger.name
+    for file in sorted({directory.resolve() / DOSSIER, *directory.resolve().parent.glob(f"*/{DOSSIER}")}):
+        try:
+            found = read_release(file.parent)
+        except (InputError, OSError):
+            continue  # no release of ours, or not for our eyes
+        receipt = None if found is None else found.noisy.receipt
+        if receipt is not None and receipt.ledger == name and not ledger.confirm_receipt(receipt):
+            raise LedgerError(
+                f"The ledger {ledger.path} charged the release in {file.parent} and has forgotten it, so "
+                "entries were cut off or an old copy was put back: restore the newest copy; nothing was "
+                "charged or released."
+            )
