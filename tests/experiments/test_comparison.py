@@ -271,7 +271,8 @@ def test_nothing_is_learned_from_a_demand_that_is_the_secret_itself(tmp_path: Pa
 
 
 def test_figures_measured_against_a_secret_are_refused(private: Path) -> None:
-    dossier = Dossier.from_json((private / "out" / "dossier.json").read_text())
+    dossier = read_release(private / "out")
+    assert dossier is not None
     setting = Setting(case=load_case("two_node"), power_stress=0.0, gas_stress=None, eta_p=0.001, eta_d=0.001)
     rows = tuple(RowStore(private / "out" / "owner").rows())
     with pytest.raises(PrivacyError, match="give those to the owner's page only"):

@@ -42,6 +42,8 @@ def write_release(directory: Path, case: Case, dossier: Dossier) -> None:
     The dossier's evaluation has a file of its own (:func:`write_evaluation`): the dossier never changes.
     """
     refuse_to_replace(directory, dossier.released)
+    # What may be there is of an earlier try, and would not fit.
+    (directory / EVALUATION).unlink(missing_ok=True)
     text = replace(dossier, evaluation=None).to_json() + "\n"
     write_atomically(directory / DOSSIER, text)
     remarks = (
