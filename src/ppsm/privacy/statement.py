@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from ppsm.privacy.balance import exact_sum
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import ReleaseRecord
@@ -110,7 +111,7 @@ def condition(publication: Publication) -> str:
 
 def _promise(record: ReleaseRecord, receipt: Receipt) -> str:
     account = receipt.account
-    before = account.spent - receipt.charged
+    before = exact_sum(account.spent, -receipt.charged)
     return (
         f"Whoever sees this release and all others of '{record.dataset}' that this ledger has charged, and "
         f"knows all entries but one, can hardly tell whether that one was moved by up to {account.alpha:g} "
@@ -141,11 +142,15 @@ def _larger_changes(receipt: Receipt) -> str:
 
 def _intervals(record: ReleaseRecord) -> str:
     interval = Interval.of(record)
+    widths = f"{interval.entry:,.4g} {record.unit} on a given entry"
+    if record.dimension > 1:
+        widths += (
+            f", {interval.every_entry:,.4g} {record.unit} on every one of the {record.dimension} at once, "
+            f"and {interval.total:,.4g} {record.unit} on their total"
+        )
     return (
-        f"With probability {interval.probability:.0%} the noise of this release is within "
-        f"{interval.entry:,.4g} {record.unit} on a given entry, {interval.every_entry:,.4g} {record.unit} on "
-        f"every one of the {record.dimension} at once, and {interval.total:,.4g} {record.unit} on their "
-        "total, so anybody can tell the true figures to that precision."
+        f"With probability {interval.probability:.0%} the noise of this release is within {widths}, so "
+        "anybody can tell the true figures to that precision."
     )
 
 
