@@ -287,7 +287,7 @@ def _prediction_columns(original: Outcome, follower: str, release: Release) -> d
 def _distance_columns(truth: FloatArray, release: Release) -> dict[str, Any]:
     found = asdict(distances(truth, release))
     distance = release.dossier.theory.distance
-    return {**found, "expected_l2_bound": distance.expected_l2, "dimension": int(truth.size)}
+    return {**found, "likely_l2_bound": distance.likely_l2, "dimension": int(truth.size)}
 
 
 def _fidelity_columns(release: Release) -> dict[str, Any]:

@@ -10,6 +10,7 @@
     prior                 public knowledge about the entries
     dossier               how a release came about, public parts only
     guarantees, theory    what theory says of a release, and the theorems themselves
+    band_game             what encloses the leader's cost for all vectors in the bands
     tuning                the numbers that steer the steps
 """
 

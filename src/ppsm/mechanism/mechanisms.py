@@ -247,7 +247,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             limits=self.limits,
         )
         released = noisy.derive(result.parameter, f"fidelity ({self.name})")
-        theory = self._theory(noisy, coordination, decision, said, bands.widened(result.widening), result)
+        theory = self._theory(noisy, coordination, decision, bands.widened(result.widening), result)
         dossier = self._dossier(noisy, released, log, model, theory)
         return Release(noisy, released, dossier, decision, said, result)
 
@@ -280,7 +280,6 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         noisy: Released,
         coordination: Coordination,
         decision: Decision,
-        said: Prediction,
         bands: Bands,
         result: FidelityResult,
     ) -> Guarantees:
@@ -291,10 +290,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             widening=result.widening,
             gap=result.gap,
         )
-        if bands.price_width is None:
-            return Guarantees(distance, "prices have no band in this mechanism")
-        cost = coordination.cost_of_privacy(decision, said.prices, bands.price_width)
-        return Guarantees(distance, cost)
+        return Guarantees(distance, coordination.cost_of_privacy(decision, bands))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,8 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
 from ppsm.fidelity.proof.certificate import certify
 from ppsm.mechanism.coordination import Outcome
-from ppsm.mechanism.guarantees import nearness
 from ppsm.mechanism.mechanisms import Release
-from ppsm.mechanism.theory import DistanceBound
+from ppsm.mechanism.theory import nearness, size_of
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
 
@@ -24,7 +23,7 @@ from ppsm.privacy.sensitive import Sensitive
 class Distances:
     """How far a release is from the truth, in the unit of the data.
 
-    ``l2_bound`` is ``2 ||D~ - D||``, what the theorem says of this very release (``None`` for ``Laplace``, or
+    ``l2_bound`` is ``2 ||D~ - D||``, with a gap a little more, by the theorem (``None`` for ``Laplace``, or
     with a prior). Its premise is that the true vector satisfies the bands; ``truth_in_bands`` says whether it
     does.
     """
@@ -56,7 +55,7 @@ def distances(truth: FloatArray, release: Release) -> Distances:
         l2_noisy=float(np.linalg.norm(noise)),
         l1_released=float(np.abs(moved).sum()),
         l2_released=float(np.linalg.norm(moved)),
-        l2_bound=None if factor is None else factor / 2.0 * DistanceBound.realised(noise),
+        l2_bound=None if factor is None else factor * size_of(noise),
         truth_in_bands=truth_in_bands(truth, release),
     )
 
