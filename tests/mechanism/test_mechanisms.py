@@ -77,7 +77,6 @@ def test_what_would_fail_later_fails_before_it_is_charged(
     wrong = Sensitive(TRUTH, dataset=DATASET, unit="MWh", entry_names=("north", "south"))
     short = PublicPrior.of([1.0], 1.0, source="a guess")
     attempts: list[tuple[Laplace, Any, Any, str]] = [
-        (PPSM(alpha=5.0), secret, None, "needs a predictor"),
         (PPSM(alpha=5.0), other, public, "in kWh"),
         (PPSM(alpha=5.0), wrong, public, "name the data"),
         (PPSM(alpha=5.0), secret, public, "no ledger has noted"),

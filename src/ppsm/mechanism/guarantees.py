@@ -101,7 +101,8 @@ def faithful_distance(
         f"the true vector satisfies {held} of this release and the public bounds at the leader's decision; a "
         "mean would need that on every draw, so none is given"
     )
-    size = NoiseSize(record.dimension)
+    # A measured total is one more number with noise of its own, in units of which it weighs in.
+    size = NoiseSize(record.dimension + (record.total_scale is not None))
     if norm == "l1":
         return Distance(likely_l1=factor * record.scale * size.likely_l1, premise=premise)
     likely = factor * record.scale * size.likely_l2

@@ -3,7 +3,8 @@
 ===== ======== ============================== ========================================================
 step  party    sees                           does
 ===== ======== ============================== ========================================================
-1     follower D, the secret                  D~ = D + Laplace(alpha / epsilon); the ledger is charged first
+1     follower D, the secret                  D~ = D + Laplace noise, and where nothing is published the total
+                                              with noise of its own; the ledger is charged first, once
 2a    leader   D~, public                     M_L predicts prices
 2b    leader   D~, public, predicted prices   decides with these prices fixed, sends the decision
 3a    follower D~, the decision, public       M_F predicts its value and prices
@@ -25,8 +26,9 @@ from ppsm.fidelity.result import FidelityResult
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.dossier import Dossier, Parameters, Step
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance, laplace_distance
-from ppsm.mechanism.predictors import Prediction, Predictor, PredictorNote
+from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor, PredictorNote
 from ppsm.mechanism.prior import PublicPrior
+from ppsm.mechanism.split import best_share
 from ppsm.mechanism.steps import (
     FOLLOWER,
     StepLog,
@@ -37,6 +39,7 @@ from ppsm.mechanism.steps import (
 )
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger
+from ppsm.privacy.measurements import Split
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive, refusal_of
@@ -96,7 +99,7 @@ class Laplace:
         coordination
             The game, with public data only.
         predictor
-            M_L and M_F; ``Laplace`` needs none.
+            M_L and M_F; ``Laplace`` needs none, the others take :class:`ModelBased` where none is given.
         ledger, purpose
             As in :meth:`ppsm.LaplaceMechanism.release`.
         """
@@ -123,7 +126,12 @@ class Laplace:
                 "The predictor rests on figures whose publication no ledger has noted, expected a recorded "
                 "one for a private release: publish them with publish_outcome(secret, game, ledger=...)."
             )
-        return self.noise.release(secret, ledger=ledger, purpose=purpose)
+        return self._measurement(coordination, predictor).release(secret, ledger=ledger, purpose=purpose)
+
+    def _measurement(self, coordination: Coordination, predictor: Predictor | None) -> LaplaceMechanism:
+        """What step 1 measures, by public data alone: here the entries."""
+        del coordination, predictor
+        return self.noise
 
     def simulate(
         self,
@@ -139,7 +147,8 @@ class Laplace:
             del secret
             raise refusal
         self._check(secret, coordination, predictor)
-        noisy = self.noise.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
+        measurement = self._measurement(coordination, predictor)
+        noisy = measurement.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
         return self.process(noisy, coordination, predictor)
 
     def process(
@@ -182,7 +191,8 @@ class Laplace:
         theory: Guarantees,
     ) -> Dossier:
         # How long step 1 took may depend on the secret.
-        first = Step("1", FOLLOWER, ("secret demand",), {"values": noisy.values.tolist()}, None, None)
+        measured = {"values": noisy.values.tolist(), "total": noisy.total}
+        first = Step("1", FOLLOWER, ("secret demand",), measured, None, None)
         return Dossier(
             mechanism=self._parameters(),
             noisy=noisy,
@@ -210,6 +220,10 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         Public knowledge about the entries, off by default.
     limits
         Of the search in step 3b.
+    total_share
+        What of epsilon goes to a measurement of the total. By default all stays with the entries where the
+        predictions rest on published figures, as in the paper, and else what
+        :mod:`ppsm.mechanism.split` says.
     """
 
     name: ClassVar[str] = "ppsm-p"
@@ -218,19 +232,29 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     norm: Norm = "l2"
     prior: PublicPrior | None = None
     limits: SearchLimits = field(default_factory=SearchLimits)
+    total_share: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _width(self.eta_p, "eta_p")
         if self.norm not in ("l2", "l1"):
             raise InputError(f"the norm is '{self.norm}'; expected 'l2' or 'l1'.")
+        Split.of(self.noise.epsilon, self.total_share or 0.0)
+
+    def _measurement(self, coordination: Coordination, predictor: Predictor | None) -> LaplaceMechanism:
+        """Entries and, where nothing is published, the total."""
+        share = self.total_share
+        if share is None:
+            is_published = predictor is not None and predictor.publication is not None
+            share = 0.0 if is_published else best_share(self.noise.scale, *coordination.public_bounds)
+        return replace(self.noise, total_share=share)
 
     def process(
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
     ) -> Release:
         """Steps 2a to 3b on a noisy vector."""
         self._checked(noisy, coordination)
-        model = self._needed(predictor)
+        model = ModelBased() if predictor is None else predictor
         log = StepLog()
         prices = predict_prices(log, noisy, coordination, model)
         decision = decide(log, noisy, coordination, prices)
@@ -253,20 +277,11 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
 
     def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
         super()._check(secret, coordination, predictor)
-        self._needed(predictor)
         if self.prior is not None and self.prior.mean.size != secret.dimension:
             raise InputError(
                 f"the prior has {self.prior.mean.size} entries, the data have {secret.dimension}: pass one "
                 "for each."
             )
-
-    def _needed(self, predictor: Predictor | None) -> Predictor:
-        if predictor is None:
-            raise InputError(
-                f"the mechanism '{self.name}' needs a predictor for steps 2a and 3a: pass PublicOutcome, "
-                "Learned or ModelBased."
-            )
-        return predictor
 
     def _bands(self, value: float, entry_prices: FloatArray) -> Bands:
         del entry_prices

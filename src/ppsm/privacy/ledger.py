@@ -362,6 +362,6 @@ def _replayed(balance: Balance, entry: Entry) -> Balance:
     if (record.dataset, entry.alpha, record.unit) != budget or entry.unit != balance.unit:
         raise InputError("its record is for another data set, alpha or unit.")
     # The exact quotient, not the map: a later OpenDP may round its bound differently.
-    if Fraction(amount) < Fraction(balance.alpha) / Fraction(record.scale):
+    if Fraction(amount) < record.loss_over(balance.alpha):
         raise InputError(f"it charges {amount}, less than the loss of its release.")
     return balance.charge(amount)
