@@ -5,6 +5,7 @@
     mechanisms            Laplace, PPSM_p, PPSM: the five steps in order, and the Release they return
     steps                 steps 2a to 3b one by one, and what is done where bands cannot be met
     coordination          what they ask of a game (two are in ppsm.coordinations), Decision, Outcome
+    split                 what of epsilon goes to the entries and to their total
     predictors, learned   the models of steps 2a and 3a: PublicOutcome, ModelBased, Learned
     history               what Learned learns from
     prior                 public knowledge about the entries

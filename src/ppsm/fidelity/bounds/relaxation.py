@@ -63,22 +63,29 @@ class _Distance:
     @classmethod
     def of(cls, core: Core, answers: int) -> "_Distance":
         """Those of a problem; none where it is a separable sum of squares."""
-        entries, weighted = core.reference.size, np.flatnonzero(core.weight)
-        pick, one = sp.eye_array(entries, format="csr")[weighted, :], sp.eye_array(weighted.size)
-        moves, columns = sp.vstack([-pick, pick]), sp.vstack([one, one])
-        lower, upper = np.zeros(2 * weighted.size), np.full(2 * weighted.size, INFINITY)
-        bounds, curvature, cost = np.zeros(weighted.size), np.zeros(weighted.size), core.weight[weighted]
-        if core.total is not None:
-            total, off = core.total, core.total.target - float(core.reference.sum())
-            sums = sp.csr_array(np.vstack([np.ones(entries), np.zeros((2, entries))]))
-            sizes = sp.csr_array([[-1.0, 0.0], [-1.0, 1.0], [1.0, 1.0]])
-            moves, columns = sp.vstack([moves, sums]), sp.block_diag([columns, sizes])
+        entries, weighted, total = core.reference.size, np.flatnonzero(core.weight), core.total
+        count, width = weighted.size, answers + entries
+        each, moves, sizes = np.arange(count), answers + weighted, width + np.arange(count)
+        # t - e >= 0, then t + e >= 0
+        rows, columns = [each, each, count + each, count + each], [moves, sizes, moves, sizes]
+        values = [np.full(count, sign) for sign in (-1.0, 1.0, 1.0, 1.0)]
+        lower, upper, cost = np.zeros(2 * count), np.full(2 * count, INFINITY), core.weight[weighted]
+        curvature, bounds = np.zeros(count), np.zeros(count)
+        if total is not None:
+            # sum e - u = target - sum reference, then s - u >= 0 and s + u >= 0
+            off, u, s = total.target - float(core.reference.sum()), width + count, width + count + 1
+            rows += [np.full(entries + 1, 2 * count), 2 * count + np.array([1, 1, 2, 2])]
+            columns += [np.append(answers + np.arange(entries), u), np.array([u, s, u, s])]
+            values += [np.append(np.ones(entries), -1.0), np.array([-1.0, 1.0, 1.0, 1.0])]
             lower, upper = np.append(lower, [off, 0.0, 0.0]), np.append(upper, [off, INFINITY, INFINITY])
+            curvature, cost = (
+                np.append(curvature, [total.curvature, 0.0]),
+                np.append(cost, [0.0, total.weight]),
+            )
             bounds = np.append(bounds, [-INFINITY, 0.0])
-            curvature = np.append(curvature, [total.curvature, 0.0])
-            cost = np.append(cost, [0.0, total.weight])
-        beside = sp.csr_array((lower.size, answers))
-        matrix = sp.hstack([beside, moves, columns], format="csr")
+        places = np.concatenate(rows), np.concatenate(columns)
+        shape = (lower.size, width + cost.size)
+        matrix: SparseMatrix = sp.csr_array((np.concatenate(values), places), shape=shape)
         return cls(matrix, lower, upper, bounds, curvature, cost)
 
 
