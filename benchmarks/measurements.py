@@ -17,7 +17,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.cases import load_case
 from ppsm.coordinations import GaucCoordination
-from ppsm.fidelity import Bands, Restorer
+from ppsm.fidelity import Bands, Restorer, SearchLimits
 from ppsm.figures import save_figure
 from ppsm.figures.style import BLUE, GREEN, VERMILION, new_figure
 from ppsm.games.follower import Follower
@@ -72,8 +72,8 @@ class Market:
         rng = np.random.default_rng(seed)
         entries = self.demand + rng.laplace(scale=2.0 * alpha, size=self.demand.size)
         value = self.value + rng.laplace(scale=2.0 * self.cap * alpha)
-        found = self.restorer.restore(entries, Bands(value, 0.001 * abs(value)), self.bounds)
-        return self.errors(found.parameter)
+        bands, limits = Bands(value, 0.001 * abs(value)), SearchLimits(seconds=5.0)
+        return self.errors(self.restorer.restore(entries, bands, self.bounds, limits=limits).parameter)
 
 
 def _with_sum(entries: FloatArray, total: float, lower: FloatArray, upper: FloatArray) -> FloatArray:

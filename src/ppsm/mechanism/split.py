@@ -19,8 +19,8 @@ import numpy as np
 
 from ppsm.arrays import FloatArray
 
-# Shares that are looked at: the product is flat around its least value, and a tenth stays with the entries.
-SHARES = tuple(round(0.05 * step, 2) for step in range(19))
+# Shares that are looked at: the product is flat around its least value, and a fifth stays with the entries.
+SHARES = tuple(round(0.05 * step, 2) for step in range(17))
 
 
 def best_share(scale: float, lower: FloatArray, upper: FloatArray) -> float:
