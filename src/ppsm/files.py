@@ -1,4 +1,7 @@
-"""One way to write a file that matters: complete and on the disk, or not at all; and by one process."""
+"""One way to write a file that matters: complete and on the disk, or not at all; and by one process.
+
+And one way to tell what a file says that it is: of our format, of another version, or something else.
+"""
 
 import fcntl
 import os
@@ -6,8 +9,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from ppsm.errors import InputError
+from ppsm.errors import FileFormatError, InputError
 
 
 def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
@@ -44,6 +48,22 @@ def write_bytes_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> 
         part.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def of_format(content: object, expected: str, what: str) -> dict[str, Any]:
+    """Return the fields of a JSON document whose field ``format`` is the expected one; refuse any other.
+
+    A format is a name and the number of its version, such as ``ppsm-dossier/2``.
+    """
+    found = content.get("format") if isinstance(content, dict) else None
+    if isinstance(content, dict) and found == expected:
+        return content
+    if isinstance(found, str) and found.split("/")[0] == expected.split("/")[0]:
+        raise FileFormatError(
+            f"{what} is of format {found}, and this version of ppsm reads {expected}: use the version that "
+            "wrote it, or make it again."
+        )
+    raise FileFormatError(f"{what} is not of format {expected}: use one that ppsm wrote.")
 
 
 @contextmanager

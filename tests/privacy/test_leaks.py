@@ -380,7 +380,7 @@ def test_only_the_privacy_package_opens_secrets() -> None:
 
 def test_owner_side_doors_are_used_by_the_owner_side_only() -> None:
     root = Path(ppsm.__path__[0])
-    doors = {"for_owner_only", "publish_outcome"}
+    doors = {"for_owner_only"}
     users = set()
     for path in root.rglob("*.py"):
         imported = {

@@ -86,3 +86,24 @@ def test_every_entry_and_the_total_have_an_interval(secret: Sensitive, ledger: L
     assert (low + high) / 2 == pytest.approx(released.values.sum())
     assert interval.entry < interval.every_entry
     assert interval.entry < interval.total < 3 * interval.entry
+
+
+def test_a_measured_total_is_charged_told_and_has_an_interval_of_its_own(
+    secret: Sensitive, ledger: LedgerKeeper
+) -> None:
+    released = LaplaceMechanism(alpha=100.0, total_share=0.75).release(secret, ledger=ledger, purpose="x")
+    text, numbers, interval = statement(released, None), figures(released), Interval.of(released.record)
+    assert "(epsilon = 1 in all: 0 by earlier releases, 1 by this one)" in text
+    assert "every entry (Laplace noise of scale 400 MWh) and their total (scale 133.3 MWh)" in text
+    assert numbers is not None
+    assert numbers["epsilon_of_this_release"] == "1.0"
+    low, high = numbers["interval_of_the_total"]
+    assert (low + high) / 2 == pytest.approx(released.total)
+    assert (high - low) / 2 == pytest.approx(interval.total)
+    assert interval.entry == pytest.approx(-400.0 * math.log(0.05), rel=1e-6)
+    assert interval.total == pytest.approx(-100.0 / 0.75 * math.log(0.05), rel=1e-4)
+
+
+def test_without_a_total_no_second_measurement_is_told(secret: Sensitive, ledger: LedgerKeeper) -> None:
+    released = LaplaceMechanism(alpha=100.0).release(secret, ledger=ledger, purpose="x")
+    assert "measures two things" not in statement(released, None)

@@ -272,10 +272,10 @@ def _step_words(step: Step) -> str:
 
 def _theory_words(dossier: Dossier) -> str:
     distance = dossier.theory.distance
-    bound = distance.expected_l1
+    bound = distance.likely_l1
     if bound is None or not math.isfinite(bound):
         return f"Theory gives no bound on the distance: {distance.premise}."
     return (
-        f"Theory: on average over the noise the release is within {bound:,.0f} MWh (L1) of the true demand, "
-        f"provided that {distance.premise}."
+        f"Theory: in 95 % of releases the released demand is within {bound:,.0f} MWh (L1) of the true one. "
+        f"Premise: {distance.premise}."
     )

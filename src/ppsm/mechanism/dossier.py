@@ -12,6 +12,7 @@ from typing import Any
 
 from ppsm.errors import FileFormatError, InputError
 from ppsm.fidelity.problem import Norm
+from ppsm.files import of_format
 from ppsm.mechanism.coordination import Outcome, reading
 from ppsm.mechanism.guarantees import Guarantees
 from ppsm.mechanism.predictors import PredictorNote
@@ -20,7 +21,7 @@ from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released
 from ppsm.privacy.statement import figures, statement
 
-FORMAT = "ppsm-dossier/1"
+FORMAT = "ppsm-dossier/2"
 
 _MAPPINGS = ("mechanism", "theory")
 _STEP_FIELDS = {"step", "party", "inputs", "output", "seconds", "cpu_seconds"}
@@ -163,9 +164,7 @@ class Dossier:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise FileFormatError(f"The dossier is not JSON ({error}): use one that ppsm wrote.") from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise FileFormatError(f"The text is not a dossier of format {FORMAT}: use one that ppsm wrote.")
-        return cls.from_dict(content)
+        return cls.from_dict(of_format(content, FORMAT, "The dossier"))
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Dossier":

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, as_numbers, frozen_vector
 from ppsm.errors import FileFormatError, InputError
-from ppsm.files import write_atomically
+from ppsm.files import of_format, write_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.history import History
 from ppsm.mechanism.predictors import CrossValidation
@@ -188,9 +188,7 @@ def _content(path: Path) -> dict[str, Any]:
         raise InputError(f"the model {path} cannot be read ({error.strerror}): check the path.") from None
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}).") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileFormatError(f"{path} is not a model of format {FORMAT}: use one that ppsm wrote.")
-    return content
+    return of_format(content, FORMAT, f"The model {path}")
 
 
 def _affine(regressor: Regressor, entries: int) -> tuple[FloatArray, FloatArray]:

@@ -4,6 +4,7 @@
 
     sensitive                  the secret's type, and the two doors into it
     laplace, noise             step 1: check, charge, draw; the exact sampler
+    measurements               the total beside the entries, and how epsilon is split
     released, record           what may travel, and what it says about how it came about
     ledger, ledger_file        budgets, charged before noise is drawn; the file and its hash chain
     ledger_place               where a user's ledger lies, and what to type

@@ -120,7 +120,8 @@ def audit_mechanism(
     ----------
     mechanism
         Takes an input vector and returns an output vector of fixed length, with fresh randomness on each
-        call. Whole protocols qualify. Inputs are public test data, never a secret.
+        call: the bound rests on runs that are independent of each other. Whole protocols
+        qualify. Inputs are public test data, never a secret.
     first, second
         The neighbouring inputs.
     claimed_epsilon

@@ -25,6 +25,7 @@ from functools import lru_cache
 
 from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy import units
+from ppsm.privacy.measurements import float_above, on_grid
 from ppsm.privacy.noise import charged_loss
 from ppsm.privacy.record import ReleaseRecord, dataset_id, one_line, positive_number
 
@@ -35,22 +36,29 @@ _EXACT = Context(prec=5000, traps=[Inexact, InvalidOperation])
 
 
 @lru_cache(maxsize=256)
-def _price(mechanism: str, scale: float, alpha: float, dimension: int) -> Decimal:
+def _price(mechanism: str, scale: float, distance: float, dimension: int) -> Decimal:
     if mechanism != "laplace":
         raise InputError(
             f"No price is known for the mechanism '{mechanism}', expected 'laplace': release with that."
         )
-    return charged_loss(scale, alpha, dimension)
+    return charged_loss(scale, distance, dimension)
 
 
 def price(record: ReleaseRecord, alpha: float) -> Decimal:
-    """Return the privacy loss of a release between data sets that are adjacent at ``alpha``."""
+    """Return the privacy loss of a release between data sets that are adjacent at ``alpha``.
+
+    Measurements of one release add up, as releases do.
+    """
     if not record.private:
         raise InputError(
             "Seeded noise can be subtracted again, so no budget covers it: release with secure noise, or "
             "keep the simulation to yourself."
         )
-    return _price(record.mechanism, record.scale, alpha, record.dimension)
+    entries = _price(record.mechanism, record.scale, alpha, record.dimension)
+    if record.total_scale is None:
+        return entries
+    moved = float_above(on_grid(alpha, record.alpha))
+    return exact_sum(entries, _price(record.mechanism, record.total_scale, moved, 1))
 
 
 @dataclass(frozen=True, slots=True)

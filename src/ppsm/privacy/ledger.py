@@ -507,6 +507,6 @@ def _replayed(balance: Balance, entry: Entry) -> Balance:
     if record.dataset != balance.dataset or distance is None:
         raise InputError("its record is for another data set or unit.")
     # The exact quotient, not the map: a later OpenDP may round its bound differently.
-    if Fraction(amount) < Fraction(distance) / Fraction(record.scale):
+    if Fraction(amount) < record.loss_over(distance):
         raise InputError(f"it charges {amount}, less than the loss of its release.")
     return balance.charge(amount)

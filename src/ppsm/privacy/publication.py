@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError
+from ppsm.files import of_format
 from ppsm.privacy.ledger import Ledger, now
 from ppsm.privacy.provenance import Provenance, Taint
 from ppsm.privacy.record import dataset_id, one_line, positive_number, utc_text
@@ -134,20 +135,19 @@ class PublishedFigures:
     def from_dict(cls, fields: object) -> "PublishedFigures":
         """Read what :meth:`to_dict` returned."""
         try:
-            if not isinstance(fields, dict) or fields["format"] != FORMAT:
-                raise FileFormatError(f"The published figures are not of format {FORMAT}.")
-            prices = {str(name): float(price) for name, price in fields["prices"].items()}
+            content = of_format(fields, FORMAT, "The file of published figures")
+            prices = {str(name): float(price) for name, price in content["prices"].items()}
             return cls(
                 result=MarketResult(
-                    float(fields["value"]),
+                    float(content["value"]),
                     _vector(list(prices.values())),
                     tuple(prices),
-                    float(fields["leader_cost"]),
+                    float(content["leader_cost"]),
                 ),
-                day=fields["day"],
-                source=fields["source"],
-                value_step=fields["value_step"],
-                price_step=fields["price_step"],
+                day=content["day"],
+                source=content["source"],
+                value_step=content["value_step"],
+                price_step=content["price_step"],
             )
         except KeyError as error:
             raise FileFormatError(f"The published figures have no field {error}: add it.") from None

@@ -1,6 +1,7 @@
 """What may travel: noisy values with the record of how they came about."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -10,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError, PrivacyError, SecretExposureError
+from ppsm.files import of_format
 from ppsm.privacy.record import ReleaseRecord, integer, one_line, positive_number
 from ppsm.privacy.sensitive import Sensitive
 
-FORMAT = "ppsm-released/1"
+FORMAT = "ppsm-released/2"
 NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
 
 
@@ -148,6 +150,8 @@ class Released:
         The ledger's receipt; ``None`` exactly when the noise was seeded.
     steps
         Names of the post-processing steps that the values went through since.
+    total
+        The noisy total, where it was measured too; ``None`` otherwise, and in what was derived since.
     """
 
     values: FloatArray
@@ -155,6 +159,7 @@ class Released:
     record: ReleaseRecord
     receipt: Receipt | None
     steps: tuple[str, ...] = ()
+    total: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.values, Sensitive):
@@ -172,6 +177,13 @@ class Released:
         )
         for step in self.steps:
             one_line(step, "step")
+        if self.total is not None and not math.isfinite(self.total):
+            raise InputError(f"the noisy total is {self.total}; expected a finite number.")
+        if (self.total is not None) != (self.record.total_scale is not None and not self.steps):
+            raise PrivacyError(
+                "A total and the record disagree on whether it was measured: release through "
+                "LaplaceMechanism.release."
+            )
         if (self.receipt is None) == self.private:
             raise PrivacyError(
                 f"A release with private={self.private} was given {'no' if self.private else 'a'} ledger "
@@ -202,7 +214,7 @@ class Released:
         vector = frozen_vector(
             values, len(self.entry_names), f"values of the step '{step}'", names=self.entry_names
         )
-        return replace(self, values=vector, steps=(*self.steps, step))
+        return replace(self, values=vector, steps=(*self.steps, step), total=None)
 
     def __repr__(self) -> str:
         claim = f"alpha={self.record.alpha}, epsilon={self.record.epsilon}" if self.private else NOT_PRIVATE
@@ -218,6 +230,7 @@ class Released:
         content |= {
             "labels": list(self.entry_names),
             "values": self.values.tolist(),
+            "total": self.total,
             "steps": list(self.steps),
             "record": self.record.to_dict(),
             "receipt": None if self.receipt is None else self.receipt.to_dict(),
@@ -249,6 +262,7 @@ class Released:
                 record=record,
                 receipt=None if content["receipt"] is None else Receipt.from_dict(content["receipt"], record),
                 steps=_texts(content["steps"], "steps"),
+                total=None if content["total"] is None else float(content["total"]),
             )
         except KeyError as error:
             raise FileFormatError(f"The release has no field {error}: use one that ppsm wrote.") from None
@@ -258,9 +272,8 @@ class Released:
             raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
 
 
-def _content(content: object) -> dict[str, Any]:
-    if not isinstance(content, dict) or content["format"] != FORMAT:
-        raise FileFormatError(f"The text is not a release of format {FORMAT}: use one that ppsm wrote.")
+def _content(fields: object) -> dict[str, Any]:
+    content = of_format(fields, FORMAT, "The release")
     if content["private"] is not content["record"]["private"]:
         raise FileFormatError(
             "The release and its record disagree on whether it is private: the file was altered, so ask for "

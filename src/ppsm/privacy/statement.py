@@ -8,9 +8,9 @@ charged so far, this one included. Its figures:
   ``T`` is the total spent at the distance ``alpha``. One entry that moves by at most ``alpha`` is ``L = T``;
   k entries that move by at most ``alpha`` each, or one that moves by ``k alpha``, is ``L = k T``. A total
   that moves by ``k alpha`` moves its entries by at least as much in sum, so it is hidden no better.
-* **Intervals.** The noise on an entry is Laplace of the record's scale, the noise on a total of n entries the
-  sum of n such variables. Both intervals hold before anything is repaired, and whoever reads the release can
-  compute them.
+* **Intervals.** The noise on an entry is Laplace of the record's scale. A total that was measured has Laplace
+  noise of its own scale; else the total of n entries has the sum of n such variables. The intervals hold
+  before anything is repaired, and whoever reads the release can compute them.
 """
 
 import math
@@ -20,6 +20,7 @@ from typing import Any
 
 from ppsm.privacy.balance import exact_sum
 from ppsm.privacy.laplace import LaplaceMechanism
+from ppsm.privacy.measurements import rounding
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import ReleaseRecord
 from ppsm.privacy.released import NOT_PRIVATE, Receipt, Released
@@ -61,14 +62,14 @@ class Interval:
 
     @classmethod
     def of(cls, record: ReleaseRecord, probability: float = PROBABILITY) -> "Interval":
-        """The intervals of a release: one entry, all of them at once, their total."""
-        noise = LaplaceMechanism(alpha=record.alpha, epsilon=record.epsilon)
+        """The intervals of a release: one entry, all of them at once, their total as it is known best."""
+        noise = LaplaceMechanism.of_scale(record.scale)
         return cls(
             probability=probability,
             entry=noise.error_within(probability),
             # n independent entries stay within w together with probability (1 - exp(-w / b))^n.
             every_entry=noise.error_within(probability ** (1.0 / record.dimension)),
-            total=noise.total_within(probability, record.dimension),
+            total=_total_within(record, noise, probability),
         )
 
     def to_dict(self) -> dict[str, float]:
@@ -81,6 +82,14 @@ class Interval:
         }
 
 
+def _total_within(record: ReleaseRecord, entries: LaplaceMechanism, probability: float) -> float:
+    """From the total's own measurement where there is one, else from the sum of the noisy entries."""
+    if record.total_scale is None:
+        return entries.total_within(probability, record.dimension)
+    own = LaplaceMechanism.of_scale(record.total_scale)
+    return own.error_within(probability) + rounding(record.dimension, record.alpha)
+
+
 def statement(released: Released, publication: Publication | None) -> str:
     """What is promised about the data that a release was made from, in plain words."""
     if released.receipt is None:
@@ -88,6 +97,7 @@ def statement(released: Released, publication: Publication | None) -> str:
     sentences = [] if publication is None else [condition(publication)]
     sentences += [
         _promise(released.record, released.receipt),
+        *_measured(released.record),
         _windows(released.receipt),
         _larger_changes(released.receipt),
         _intervals(released.record),
@@ -121,6 +131,17 @@ def _promise(record: ReleaseRecord, receipt: Receipt) -> str:
     )
 
 
+def _measured(record: ReleaseRecord) -> list[str]:
+    """What was asked of the data, where that is more than their entries."""
+    if record.total_scale is None:
+        return []
+    return [
+        "This release measures two things, each with noise of its own: every entry (Laplace noise of scale "
+        f"{record.scale:,.4g} {record.unit}) and their total (scale {record.total_scale:,.4g} "
+        f"{record.unit}); what both lose is charged and counted above."
+    ]
+
+
 def _windows(receipt: Receipt) -> str:
     parts = [
         f"{each.spent.normalize():f} in the last {'24 hours' if each.days == 1 else f'{each.days} days'}"
@@ -150,7 +171,7 @@ def _intervals(record: ReleaseRecord) -> str:
         )
     return (
         f"With probability {interval.probability:.0%} the noise of this release is within {widths}, so "
-        "anybody can tell the true figures to that precision."
+        "anybody can tell the true figures at least to that precision."
     )
 
 
@@ -170,7 +191,7 @@ def figures(noisy: Released) -> dict[str, Any] | None:
     if noisy.receipt is None:
         return None
     account, interval = noisy.receipt.account, Interval.of(noisy.record)
-    total = float(noisy.values.sum())
+    total = float(noisy.values.sum()) if noisy.total is None else noisy.total
     return {
         "epsilon_in_all": str(account.spent),
         "epsilon_of_this_release": str(noisy.receipt.charged),
