@@ -1,6 +1,7 @@
 """The statement: the truth of the data set, in words and in figures."""
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def test_a_measured_total_is_charged_told_and_has_an_interval_of_its_own(
     assert "(epsilon = 1 in all: 0 by earlier releases, 1 by this one)" in text
     assert "every entry (Laplace noise of scale 400 MWh) and their total (scale 133.3 MWh)" in text
     assert numbers is not None
-    assert numbers["epsilon_of_this_release"] == "1.0"
+    assert Decimal(numbers["epsilon_of_this_release"]) == 1
     low, high = numbers["interval_of_the_total"]
     assert (low + high) / 2 == pytest.approx(released.total)
     assert (high - low) / 2 == pytest.approx(interval.total)
