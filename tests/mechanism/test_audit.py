@@ -71,7 +71,7 @@ def test_a_step_that_peeks_at_the_data_is_caught(whole: Pipeline) -> None:
         Peeking.true_value = float(np.sum(values))
         return whole.release(PPSM_p(alpha=1.0), values, Peeking()).released.values
 
-    report = audited(run, SAMPLES // 2)
+    report = audited(run, SAMPLES)
     assert not report.passes
     assert report.epsilon_lower_bound > 1.5
 
