@@ -85,7 +85,3 @@ class TinyMarket:
         """Not asked here."""
         del decision, bands
         return "the audit does not ask for it"
-
-    def separate(self) -> "TinyMarket":
-        """The same object: nothing is remembered."""
-        return self

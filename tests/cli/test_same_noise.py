@@ -53,16 +53,18 @@ def shared_by(
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "total_share"),
     [
-        ["release", "--alpha", "300"],
-        ["compare", "--alphas", "300", "--draws", "1", "--json"],
+        (["release", "--alpha", "300"], 0.0),
+        (["release", "--alpha", "300"], 0.5),
+        (["compare", "--alphas", "300", "--draws", "1", "--json"], 0.0),
     ],
-    ids=["release", "compare"],
+    ids=["release", "release with a measured total", "compare"],
 )
 def test_all_that_is_shared_is_the_same(
-    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: list[str], total_share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ppsm.mechanism.mechanisms.best_share", lambda *public: total_share)
     first, second = (
         shared_by(command, secret, tmp_path / str(number), monkeypatch)
         for number, secret in enumerate(SECRETS)
@@ -72,3 +74,4 @@ def test_all_that_is_shared_is_the_same(
     assert set(first) == set(second) == expected
     for name in expected:
         assert first[name] == second[name], name
+    assert ("measures two things" in first["out/dossier.json"]) == (total_share > 0)

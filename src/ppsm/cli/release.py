@@ -150,7 +150,7 @@ def _written(
 
     if granted is not None:
         return granted.draw(game, predictor).restore().write()
-    noisy = mechanism.noise.simulate(secret, seed=seed, purpose=PURPOSE)
+    noisy = mechanism.perturb_with_seed(secret, game, predictor, seed=seed, purpose=PURPOSE)
     refuse_to_replace(directory, noisy)
     return Written.to(directory, game.case, mechanism.process(noisy, game, predictor))
 

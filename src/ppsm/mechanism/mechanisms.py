@@ -146,13 +146,25 @@ class Laplace:
         purpose: str = "simulation",
     ) -> Release:
         """The same with reproducible noise, for research; the result is stamped as not private."""
+        noisy = self.perturb_with_seed(secret, coordination, predictor, seed=seed, purpose=purpose)
+        return self.process(noisy, coordination, predictor)
+
+    def perturb_with_seed(
+        self,
+        secret: Sensitive,
+        coordination: Coordination,
+        predictor: Predictor | None = None,
+        *,
+        seed: int,
+        purpose: str = "simulation",
+    ) -> Released:
+        """Step 1 of :meth:`simulate`: it measures what :meth:`perturb` does."""
         if refusal := refusal_of(secret):
             del secret
             raise refusal
         self._check(secret, coordination, predictor)
         measurement = self._measurement(coordination, predictor)
-        noisy = measurement.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
-        return self.process(noisy, coordination, predictor)
+        return measurement.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
 
     def process(
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
