@@ -238,6 +238,17 @@ def test_published_figures_come_from_a_file_that_says_what_they_are(
     assert [entry.kind for entry in ledger.entries()] == ["genesis", "grant", "publication", "spend"]
 
 
+def test_seeded_noise_measures_what_secure_noise_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ppsm.mechanism.mechanisms.best_share", lambda *public: 0.5)
+    options = ["--gas-stress", "0", "--seed", "5", "--time-limit", "1", "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(app, [*RELEASE, *options]).exit_code == 0
+    noisy = Dossier.from_json((tmp_path / "out" / "dossier.json").read_text()).noisy
+    assert noisy.total is not None
+    assert noisy.record.total_scale is not None
+
+
 def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
     options = ["--gas-stress", "0", "--seed", "5", "--time-limit", "1", "--out", "out"]
     done = ppsm(*RELEASE, *options, cwd=tmp_path)

@@ -97,8 +97,8 @@ def statement(released: Released, publication: Publication | None) -> str:
     sentences = [] if publication is None else [condition(publication)]
     sentences += [
         _promise(released.record, released.receipt),
-        *_measured(released.record),
         _windows(released.receipt),
+        *_measured(released.record),
         _larger_changes(released.receipt),
         _intervals(released.record),
         _outside(publication),
@@ -176,7 +176,7 @@ def _intervals(record: ReleaseRecord) -> str:
 
 
 def _outside(publication: Publication | None) -> str:
-    figures = "no figure of the true data was used" if publication is None else "the published figures"
+    figures = "no exact figure of the true data was used" if publication is None else "the published figures"
     return (
         "Not covered: that the data exist, their names, number, unit and day, that they are numbers in their "
         f"public range, the time of this release, and what is known from elsewhere; {figures}."
