@@ -69,7 +69,7 @@ def test_a_step_that_peeks_at_the_data_is_caught(whole: Pipeline) -> None:
 
     def run(values: FloatArray) -> FloatArray:
         Peeking.true_value = float(np.sum(values))
-        return whole.release(PPSM_p(alpha=1.0), values, Peeking()).released.values
+        return whole.release(PPSM_p(alpha=1.0, norm="l1"), values, Peeking()).released.values
 
     report = audited(run, SAMPLES)
     assert not report.passes
