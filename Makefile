@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile side-by-side random-games \
-        table1 table2 figure3 clean help
+        audit table1 table2 figure3 clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -61,6 +61,9 @@ random-games: $(READY) ## five thousand random small games against enumeration (
 
 side-by-side: $(READY) ## games of six families against what users write by hand (hours); ARGS="--seconds 10 --family toll"
 	$(BIN)/python -m benchmarks.side_by_side $(ARGS)
+
+audit: $(READY)  ## a hundred thousand whole releases of each mechanism against the auditor (hours); ARGS="--samples 500"
+	$(BIN)/python -m benchmarks.mechanism_audit $(ARGS)
 
 # A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
 WORKERS ?= 2

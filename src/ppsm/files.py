@@ -1,8 +1,17 @@
-"""One way to write a file that matters: complete and on the disk, or not at all."""
+"""One way to write a file that matters: complete and on the disk, or not at all; and by one process.
 
+And one way to tell what a file says that it is: of our format, of another version, or something else.
+"""
+
+import fcntl
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from ppsm.errors import FileFormatError, InputError
 
 
 def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
@@ -39,6 +48,36 @@ def write_bytes_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> 
         part.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def of_format(content: object, expected: str, what: str) -> dict[str, Any]:
+    """Return the fields of a JSON document whose field ``format`` is the expected one; refuse any other.
+
+    A format is a name and the number of its version, such as ``ppsm-dossier/2``.
+    """
+    found = content.get("format") if isinstance(content, dict) else None
+    if isinstance(content, dict) and found == expected:
+        return content
+    if isinstance(found, str) and found.split("/")[0] == expected.split("/")[0]:
+        raise FileFormatError(
+            f"{what} is of format {found}, and this version of ppsm reads {expected}: use the version that "
+            "wrote it, or make it again."
+        )
+    raise FileFormatError(f"{what} is not of format {expected}: use one that ppsm wrote.")
+
+
+@contextmanager
+def alone(file: Path, busy: str) -> Iterator[None]:
+    """Keep other processes out while a lock file is held; the system drops it however this process ends.
+
+    ``busy`` is what a second one is told.
+    """
+    with file.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(busy) from None
+        yield
 
 
 def sync_directory(directory: Path) -> None:

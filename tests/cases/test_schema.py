@@ -79,7 +79,7 @@ SINGLE = [
     ("supplies.csv", "tank,city,1,500,30", "tank,city,1,500,1e9", "row 4: price_usd_per_mwh is 1e9"),
     ("links.csv", "gas,city,7", "gas,city,7000", "row 2: heat_rate_mmbtu_per_mwh is 7000"),
     ("pipes.csv", "forward", "sideways", "row 2: flow_direction is 'sideways'"),
-    ("deliveries.csv", "homes,city,800", "homes,city,-1", "row 2: base_mwh is -1"),
+    ("deliveries.csv", "homes,city,800", "homes,city,-1", "row 2: base_mwh is something else (withheld"),
 ]
 
 
@@ -112,7 +112,12 @@ BETWEEN = [
     ),
     ("junctions.csv", "field,41,-76,30,50", "field,41,-76,60,50", "row 2: junction 'field' has its least"),
     ("pipes.csv", "forward", "reverse", "deliveries.csv, row 2: no supply can reach"),
-    ("deliveries.csv", "800,2000", "800,1500", "row 2: delivery 'homes' needs 1600 MWh"),
+    (
+        "deliveries.csv",
+        "800,2000",
+        "800,1500",
+        "row 2: delivery 'homes' needs more at the highest stress than its contracted 1500 MWh",
+    ),
     ("load_shape.csv", "2,1\n", "3,1\n", "row 4: the hour is 3; expected 2"),
     ("supplies.csv", "wells,field,2", "wells,city,2", "row 3: 'wells' changes its junction"),
     ("buses.csv", "-74,150,0", "-74,900,0", "fleets.csv offers 320 MW for a peak load of 900 MW"),

@@ -11,6 +11,7 @@ from ppsm.arrays import FloatArray
 from ppsm.coordinations import GameCoordination, fixed_prices
 from ppsm.errors import InputError
 from ppsm.examples import freight_game, permit_game, water_game
+from ppsm.fidelity import Bands
 from ppsm.mechanism import MECHANISMS, PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
 from ppsm.owner.distances import cost_errors, distances
 from ppsm.privacy import simulated_publication
@@ -167,28 +168,29 @@ def test_cost_of_privacy_of_a_convex_leader() -> None:
     prices = np.array([1.0, 3.0, -2.0])
     decision = coordination.decide(np.array(TRUTH), prices)
     assert decision.felt.tolist() == pytest.approx([6.0])
-    found = coordination.cost_of_privacy(decision, prices, np.array([0.0, 0.1]))
+    bands = Bands(None, 0.0, prices[:2], np.array([0.1, 0.1]))
+    found = coordination.cost_of_privacy(decision, bands)
     assert not isinstance(found, str)
-    assert not found.indicative
-    assert found.first_order == pytest.approx(0.2)
-    assert (found.lowest, found.highest) == pytest.approx((5.8, 6.2))
+    # The price in the west is 1 up to its capacity, in the east 3 beyond the line's.
+    assert found.highest == pytest.approx(6.2, abs=1e-3)
+    assert found.lowest <= 6.0
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [("permits", "sees the follower's answer"), ("freight", None), ("water", None)]
+    ("name", "has_upper_side"), [("permits", False), ("freight", True), ("water", False)]
 )
-def test_where_no_cost_of_privacy_can_be_given_the_reason_is(name: str, reason: str | None) -> None:
+def test_cost_of_privacy_encloses_the_original(name: str, has_upper_side: bool) -> None:
+    """Permits: the leader sees answers. Water: the decision does not keep the price below the ceiling."""
     game, coordination, _, public = game_of(name)
-    prices = public.publication.result.prices
-    decision = coordination.decide(game.follower.nominal, prices)
-    widths = np.full(len(coordination.entry_names), 0.01)
-    found = coordination.cost_of_privacy(decision, prices, widths)
-    if reason is None:
-        assert not isinstance(found, str)
-        assert found.indicative
-    else:
-        assert isinstance(found, str)
-        assert reason in found
+    truth = game.follower.nominal
+    decision = coordination.decide(truth, public.publication.result.prices)
+    market = coordination.follower_at(decision).solve(truth)
+    bands = Bands.relative(market.value, coordination.entry_prices(market.prices))
+    original, found = coordination.clear(truth), coordination.cost_of_privacy(decision, bands)
+    assert not isinstance(found, str)
+    assert original.leader_cost is not None
+    assert found.lowest <= original.leader_cost <= found.highest
+    assert np.isfinite(found.highest) == has_upper_side
 
 
 def test_a_game_without_any_decision_says_so() -> None:

@@ -8,6 +8,7 @@ import pytest
 from ppsm import Sensitive, StackelbergGame
 from ppsm.coordinations import GameCoordination
 from ppsm.errors import InputError
+from ppsm.fidelity import Bands
 from ppsm.mechanism import PPSM, ModelBased, PPSM_p, PublicOutcome
 from ppsm.mechanism.coordination import Decision
 from ppsm.privacy import simulated_publication
@@ -130,5 +131,5 @@ def test_whose_parameter_is_sensitive_must_be_said() -> None:
 def test_no_cost_of_privacy_is_claimed() -> None:
     coordination = GameCoordination(in_turn(), of="gas", unit="GWh")
     decision = coordination.decide(np.array([1.0]), np.array([2.0]))
-    found = coordination.cost_of_privacy(decision, np.array([2.0]), np.array([0.1]))
+    found = coordination.cost_of_privacy(decision, Bands(2.0, 0.1))
     assert found == "the game has other followers, which answer the decision"

@@ -14,6 +14,7 @@ from ppsm.cases.stress import check_stress
 from ppsm.coordinations import GaucCoordination
 from ppsm.coordinations.unit_commitment import case_days
 from ppsm.errors import InputError
+from ppsm.fidelity import Bands
 from ppsm.markets.gauc.solver import GaucSolution
 from ppsm.mechanism import PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
 from ppsm.owner.distances import cost_errors
@@ -103,13 +104,6 @@ def test_a_public_past_needs_no_proof_and_no_other_solver(case: Case) -> None:
     assert drawn.max() > 1.5
 
 
-def test_separate_games_share_no_solver(game: GaucCoordination) -> None:
-    other = game.separate()
-    assert other.solver is not game.solver
-    assert other.solver.memory is not game.solver.memory
-    assert other.followers.gas is not game.followers.gas
-
-
 def test_ppsm_keeps_the_market_going_where_noise_breaks_it(
     case: Case, game: GaucCoordination, secret: Sensitive, public: PublicOutcome
 ) -> None:
@@ -134,22 +128,22 @@ def test_the_model_alone_makes_a_noisy_demand_servable(game: GaucCoordination, s
     assert game.clear(release.released.values).feasible
 
 
-def test_cost_of_privacy_is_an_indication_with_bids_fixed(
+def test_cost_of_privacy_is_at_most_a_decision_that_stays_valid(
     case: Case, game: GaucCoordination, public: PublicOutcome
 ) -> None:
-    prices = public.publication.result.prices
-    decision = game.decide(case.demand_mwh(GAS_STRESS), prices)
-    entries = len(game.entry_names)
-    narrow = game.cost_of_privacy(decision, prices, np.full(entries, 1e-6))
+    result = public.publication.result
+    decision = game.decide(case.demand_mwh(GAS_STRESS), result.prices)
+    prices = game.entry_prices(result.prices)
+    narrow = game.cost_of_privacy(decision, Bands(None, 0.0, prices, np.full(prices.size, 1e-3)))
     assert not isinstance(narrow, str)
-    assert narrow.indicative
-    assert narrow.first_order == 0.0
-    wide = game.cost_of_privacy(decision, prices, np.full(entries, 1e6))
-    assert not isinstance(wide, str)
-    assert (
-        wide.highest == math.inf
-        or not np.isfinite(game.followers.levels.caps_at(decision.detail.levels)).any()
-    )
+    assert narrow.lowest == -math.inf
+    assert narrow.highest == decision.leader_cost
+    original = game.clear(case.demand_mwh(GAS_STRESS)).leader_cost
+    assert original is not None
+    assert original <= narrow.highest * (1 + 1e-3)
+    wide = game.cost_of_privacy(decision, Bands())
+    assert isinstance(wide, str)
+    assert "invalid" in wide
 
 
 def test_a_stress_outside_the_calibrated_range_is_refused(case: Case) -> None:

@@ -21,10 +21,12 @@ from ppsm.experiments.conclusion import Comparison
 from ppsm.experiments.pages import ExampleRelease, Setting, shareable_page
 from ppsm.mechanism import Dossier
 from ppsm.owner.private_release import KEPT, KeptNoise, mark_of
+from ppsm.owner.release_files import read_release
 from tests.commands import interrupted, ppsm
 
 CELL = ["compare", "--case", "two_node", "--power-stress", "0"]
 QUICK = ["--alphas", "300", "--draws", "1", "--time-limit", "10"]
+BOOK = ["--ledger", "ledger.db"]
 SECRET = 812.3456789
 EMBEDDED = ("#", "data:image/png;base64,")
 VOID = {"meta", "br", "use", "path", "rect"}
@@ -96,10 +98,22 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A comparison on a secret demand."""
     directory = tmp_path_factory.mktemp("private")
     (directory / "demand.csv").write_text(f"node,demand_mwh\nhomes,{SECRET}\n")
-    done = ppsm(*CELL, *QUICK, "--demand", "demand.csv", "--out", "out", "--json", cwd=directory)
+    given = [*CELL, *QUICK, "--demand", "demand.csv", "--out", "out", *BOOK, "--json"]
+    refused = ppsm(*given, cwd=directory)
+    assert refused.returncode == 4
+    assert "ppsm ledger init --ledger" in refused.stderr
+    granted(directory)
+    done = ppsm(*given, cwd=directory)
     assert done.returncode == 0, done.stderr
     (directory / "stdout.json").write_text(done.stdout)
+    (directory / "stderr.txt").write_text(done.stderr)
     return directory
+
+
+def granted(directory: Path, dataset: str = "gas-demand/two_node") -> None:
+    """A ledger with a budget for one release."""
+    ledger = Ledger.create(directory / "ledger.db")
+    ledger.grant(dataset, epsilon=1.0, alpha=300.0, unit="MWh")
 
 
 def test_a_public_comparison_is_shared_as_a_whole(shared: Path) -> None:
@@ -128,7 +142,8 @@ def test_a_public_comparison_is_shared_as_a_whole(shared: Path) -> None:
     laplace = next(line for line in lines if line.startswith("laplace,1000"))
     assert f"{float(laplace.split(',')[4]):,.0f}" in text
     assert "With plain Laplace noise the markets could be cleared in" in " ".join(printed.split())
-    dossier = Dossier.from_json((out / "dossier.json").read_text())
+    dossier = read_release(out)
+    assert dossier is not None
     assert dossier.evaluation is not None
     assert dossier.mechanism.alpha == 1000.0
 
@@ -165,7 +180,12 @@ def test_nothing_shared_holds_the_secret(private: Path) -> None:
         for error in (row.error_predicted_value_percent, row.error_predicted_prices_percent):
             hidden |= forms_of(error, 6) if error else set()
     shared = [file for file in out.rglob("*") if file.is_file() and out / "owner" not in file.parents]
-    assert {file.name for file in shared} == {"report.html", "dossier.json", "released.csv", "ledger.db"}
+    assert {file.name for file in shared} == {
+        "report.html",
+        "dossier.json",
+        "released.csv",
+        "evaluation.json",
+    }
     for file in shared:
         found = [form for form in hidden if form.encode() in file.read_bytes()]
         assert found == [], file.name
@@ -188,16 +208,19 @@ def test_a_private_report_shows_a_private_release(private: Path) -> None:
     assert dossier.private
     assert dossier.publication is None
     assert "The original market published nothing" in text
-    ledger = Ledger(out / "ledger.db")
+    ledger = Ledger(private / "ledger.db")
     assert "publication" not in [entry.kind for entry in ledger.entries()]
     assert ledger.confirm(dossier.released)
     summary = json.loads((private / "stdout.json").read_text())
     assert summary["owner_only"]
-    assert summary["complete"]
+    assert summary["statement"] == dossier.statement
+    # what is measured against the secret is no part of what is printed for everybody
+    assert set(summary) == {"report", "owner_report", "owner_only", "statement"}
+    assert "for the owner only: do not pass on" in (private / "stderr.txt").read_text()
 
 
 def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> None:
-    given = [*CELL, "--time-limit", "10", "--demand", "demand.csv", "--out", "out", "--draws", "1"]
+    given = [*CELL, "--time-limit", "10", "--demand", "demand.csv", "--out", "out", "--draws", "1", *BOOK]
     before = (private / "out" / "dossier.json").read_bytes()
     again = ppsm(*given, "--alphas", "300", cwd=private)
     assert again.returncode == 0, again.stderr
@@ -217,9 +240,11 @@ def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> No
     # stopped after the charge, before the release was written
     kept = Dossier.from_json(before.decode())
     (private / "out" / "dossier.json").unlink()
+    (private / "out" / "released.csv").unlink()
     demand = Sensitive([SECRET], dataset="gas-demand/two_node", unit="MWh", entry_names=("homes",))
     noise = KeptNoise(kept.noisy, kept.publication)
-    noise.write(private / "out" / "owner" / KEPT, mark_of(demand, "two_node 0.0"))
+    mark = mark_of(demand, "two_node 0.0", Ledger(private / "ledger.db"))
+    noise.write(private / "out" / "owner" / KEPT, mark)
     resumed = ppsm(*given, "--alphas", "300", cwd=private)
     assert resumed.returncode == 0, resumed.stderr
     after = Dossier.from_json((private / "out" / "dossier.json").read_text())
@@ -229,10 +254,16 @@ def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> No
 
 def test_nothing_is_learned_from_a_demand_that_is_the_secret_itself(tmp_path: Path) -> None:
     shutil.copytree(builtin_directory("two_node"), tmp_path / "mine")
-    given = ["--case", "mine", "--power-stress", "0", "--gas-stress", "0", "--out", "out"]
+    given = ["--case", "mine", "--power-stress", "0", "--gas-stress", "0.25", "--out", "out", *BOOK]
+    granted(tmp_path)
     done = ppsm("compare", *given, *QUICK, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert [row["mechanism"] for row in json.loads(done.stdout)["rows"]] == ["laplace", "ppsm-p", "ppsm"]
+    rows = RowStore(tmp_path / "out" / "owner").rows()
+    assert sorted(row.mechanism for row in rows) == ["laplace", "ppsm", "ppsm-p"]
+    # the stress of a secret case tells every entry of it
+    for text in (done.stdout, (tmp_path / "out" / "report.html").read_text()):
+        assert "25%" not in text
+    assert "gas demand +25%" in done.stderr
     refused = ppsm("release", *given, "--alpha", "300", "--predictor", "learned", cwd=tmp_path)
     assert refused.returncode == 2
     assert "is the secret itself" in refused.stderr
@@ -240,7 +271,8 @@ def test_nothing_is_learned_from_a_demand_that_is_the_secret_itself(tmp_path: Pa
 
 
 def test_figures_measured_against_a_secret_are_refused(private: Path) -> None:
-    dossier = Dossier.from_json((private / "out" / "dossier.json").read_text())
+    dossier = read_release(private / "out")
+    assert dossier is not None
     setting = Setting(case=load_case("two_node"), power_stress=0.0, gas_stress=None, eta_p=0.001, eta_d=0.001)
     rows = tuple(RowStore(private / "out" / "owner").rows())
     with pytest.raises(PrivacyError, match="give those to the owner's page only"):

@@ -15,7 +15,7 @@ def test_the_papers_grids() -> None:
     figure3, table1, table2 = (named(name) for name in ("figure3", "table1", "table2"))
     assert len(figure3.cells) == 42
     assert len(figure3.grid.keys) == 11_340  # 42 cells x 30 repetitions x 3 alphas x 3 mechanisms
-    assert len(table1.grid.keys) == 11_340 + 2 * 3_780  # and the rows with a public prior
+    assert len(table1.grid.keys) == 11_340 + 3 * 3_780  # and those with a measured total or a public prior
     assert len(table2.grid.keys) == 1_260 * (1 + 3 + 3)  # Laplace has no eta
     assert len(adjusted(figure3, repetitions=2).grid.keys) == 42 * 2 * 9
     # shared instances have the same key: one directory serves several grids

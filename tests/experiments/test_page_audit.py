@@ -15,7 +15,7 @@ from ppsm.coordinations import GaucCoordination
 from ppsm.experiments import pages
 from ppsm.experiments.pages import ExampleRelease, Setting, shareable_page
 from ppsm.mechanism import PPSM, PublicOutcome
-from ppsm.privacy import AuditReport, publish_outcome
+from ppsm.privacy import AuditReport, PublishedFigures, note_publication
 
 ALPHA, SAMPLES = 100.0, 200
 TRUTH, NEIGHBOUR = (800.0,), (900.0,)
@@ -41,8 +41,14 @@ def page_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[FloatA
     def sensitive(values: FloatArray) -> Sensitive:
         return Sensitive(values, dataset="demand", unit="MWh", entry_names=game.entry_names)
 
-    truth = sensitive(np.array(TRUTH))
-    publication = publish_outcome(truth, game, ledger=ledger, purpose="audit")
+    figures = PublishedFigures.rounded(
+        game.market_result(np.array(TRUTH)),
+        day="2026-01-15",
+        source="market report",
+        value_step=1.0,
+        price_step=0.01,
+    )
+    publication = note_publication(figures, dataset="demand", ledger=ledger)
     outcome = game.clear(np.array(TRUTH))
     setting = Setting(case=case, power_stress=0.0, gas_stress=None, eta_p=0.001, eta_d=0.001)
 

@@ -1,12 +1,15 @@
 """``ppsm tradeoff`` from the outside: stopping, going on, and what is refused."""
 
 import json
+import shutil
+import stat
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
 
+from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
 from ppsm.errors import InputError
 from ppsm.experiments import RowStore
@@ -70,3 +73,17 @@ def test_a_tradeoff_refuses_what_it_cannot_run(options: list[str], message: str,
     error = CliRunner().invoke(app, [*TRADEOFF, "--out", str(tmp_path), *options]).exception
     assert isinstance(error, InputError)
     assert message in str(error)
+
+
+def test_a_secret_case_stays_with_its_owner(tmp_path: Path) -> None:
+    shutil.copytree(builtin_directory("two_node"), tmp_path / "mine")
+    given = ["tradeoff", "--case", "mine", "--power-stress", "0", "--gas-stress", "0.25", "--out", "out"]
+    done = ppsm(*given, "--alphas", "300", "--draws", "1", "--time-limit", "1", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "for the owner only: do not pass on" in done.stderr
+    out = tmp_path / "out"
+    assert [path.name for path in out.iterdir()] == ["owner"]
+    assert stat.S_IMODE((out / "owner").stat().st_mode) == 0o700
+    for name in ("rows.parquet", "tradeoff.csv", "tradeoff.svg", "originals.json", "settings.json"):
+        assert stat.S_IMODE((out / "owner" / name).stat().st_mode) == 0o600

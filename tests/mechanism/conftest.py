@@ -13,7 +13,7 @@ import pytest
 from ppsm import Follower, Ledger, Sensitive, StackelbergGame
 from ppsm.coordinations import GameCoordination
 from ppsm.mechanism import PublicOutcome
-from ppsm.privacy import simulated_publication
+from ppsm.privacy import LedgerKeeper, Publication, PublishedFigures, note_publication, simulated_publication
 
 TRUTH = (50.123457, 61.987654)
 DATASET = "towns/test"
@@ -52,7 +52,7 @@ def secret() -> Sensitive:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path: Path) -> LedgerKeeper:
     ledger = Ledger.create(tmp_path / "ledger.db")
     ledger.grant(DATASET, epsilon=2.0, alpha=5.0, unit="MWh")
     return ledger
@@ -61,3 +61,15 @@ def ledger(tmp_path: Path) -> Ledger:
 @pytest.fixture
 def public(towns: GameCoordination) -> PublicOutcome:
     return PublicOutcome(simulated_publication(towns.market_result(np.array(TRUTH)), dataset=DATASET), seed=1)
+
+
+def published(towns: GameCoordination, ledger: Ledger, truth: tuple[float, ...] = TRUTH) -> Publication:
+    """What the market of the towns has published, as it rounds it."""
+    figures = PublishedFigures.rounded(
+        towns.market_result(np.array(truth)),
+        day="2026-01-15",
+        source="market report of the day",
+        value_step=0.000001,
+        price_step=0.000001,
+    )
+    return note_publication(figures, dataset=DATASET, ledger=ledger)

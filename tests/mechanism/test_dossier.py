@@ -9,11 +9,11 @@ from ppsm import Status
 from ppsm.errors import FileFormatError
 from ppsm.mechanism import Decision, Outcome, PublicPrior
 from ppsm.mechanism.dossier import Parameters, Step
-from ppsm.mechanism.guarantees import ExpectedDistance, Guarantees
+from ppsm.mechanism.guarantees import Distance, Guarantees
 from ppsm.mechanism.predictors import CrossValidation, PredictorNote
 from ppsm.mechanism.theory import CostOfPrivacy
 
-DISTANCE = ExpectedDistance(expected_l1=3.0, expected_l2=2.0, expected_squared_l2=4.0, premise="all is well")
+DISTANCE = Distance(likely_l1=3.0, likely_l2=2.0, mean_l1=1.5, premise="all is well")
 CLEARED = Outcome(Status.PROVEN_OPTIMAL, 15.0, 14.5, 0.03, {"gas": 7.0}, np.array([1.0, 2.0]))
 FAILED = Outcome(Status.INFEASIBLE, None, None, None, {}, None, explanation="no way")
 
@@ -56,8 +56,8 @@ def test_what_lacks_a_field_is_refused() -> None:
     [
         None,
         "no band",
-        CostOfPrivacy(10.0, 0.5, 9.0, 12.0, False),
-        CostOfPrivacy(10.0, 0.0, 9.0, math.inf, True),
+        CostOfPrivacy(9.0, 12.0),
+        CostOfPrivacy(-math.inf, 9.0),
     ],
 )
 def test_guarantees_come_back(cost: CostOfPrivacy | str | None) -> None:
@@ -65,10 +65,11 @@ def test_guarantees_come_back(cost: CostOfPrivacy | str | None) -> None:
     assert Guarantees.from_dict(guarantees.to_dict()) == guarantees
 
 
-def test_bounds_that_are_not_given_are_left_out() -> None:
-    distance = ExpectedDistance(expected_l1=None, expected_l2=None, premise="a prior")
-    assert distance.to_dict() == {"expected_l2": None, "expected_l1": None, "premise": "a prior"}
-    assert Guarantees(distance).to_dict() == {"distance": distance.to_dict()}
+def test_bounds_that_are_not_given_say_so() -> None:
+    fields = Distance(premise="a prior").to_dict()
+    assert fields["premise"] == "a prior"
+    assert {fields[name] for name in ("likely_l1", "likely_l2", "mean_l1", "mean_l2")} == {None}
+    assert Guarantees(Distance(premise="a prior")).to_dict() == {"distance": fields}
 
 
 def test_parameters_come_back() -> None:

@@ -98,7 +98,7 @@ def test_a_model_says_what_it_was_trained_for(learned: Learned, tmp_path: Path) 
     ("change", "message"),
     [
         ({"trained_for": 3}, "not a model that ppsm wrote"),
-        ({"format": "pickle"}, "not a model of format"),
+        ({"format": "pickle"}, "is not of format"),
         ({"matrix": [[1.0]]}, "holds a matrix of shape"),
         ({"offset": [1.0, None, 0.0, 0.0]}, "not a model that ppsm wrote|offset of entry"),
         ({"matrix": "numpy.load"}, "not a model that ppsm wrote|must be numbers"),

@@ -1,90 +1,123 @@
-"""Publications: an explicit act of the owner, noted in the ledger, which says nothing when it fails."""
+"""Publications: figures that the owner hands in, noted in the ledger; nothing here clears a market."""
 
 import json
-import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ppsm import Ledger, Sensitive
-from ppsm.arrays import FloatArray
 from ppsm.coordinations import GameCoordination
-from ppsm.errors import BudgetExceededError, InputError, PrivacyError
-from ppsm.privacy import MarketResult, Publication, publish_outcome
+from ppsm.errors import BudgetExceededError, FileFormatError, InputError, PrivacyError
+from ppsm.mechanism import PPSM, PublicOutcome
+from ppsm.privacy import MarketResult, Publication, PublishedFigures, note_publication
 
-from .conftest import DATASET, TRUTH
+from .conftest import DATASET, TRUTH, published
+
+RESULT = MarketResult(1234.0, np.array([1.25, 3.0]), ("west", "east"), 15.0)
 
 
-def test_a_publication_is_noted_and_costs_nothing(
-    secret: Sensitive, towns: GameCoordination, ledger: Ledger
-) -> None:
-    publication = publish_outcome(secret, towns, ledger=ledger, purpose="market report")
-    assert publication.recorded
+def figures(**changes: object) -> PublishedFigures:
+    given = {
+        "result": RESULT,
+        "day": "2026-01-15",
+        "source": "market report",
+        "value_step": 1.0,
+        "price_step": 0.01,
+    }
+    return PublishedFigures(**{**given, **changes})  # type: ignore[arg-type]
+
+
+def test_a_publication_is_noted_and_costs_nothing(ledger: Ledger) -> None:
+    publication = note_publication(figures(), dataset=DATASET, ledger=ledger)
     entry = ledger.entries()[-1]
     assert (entry.kind, entry.hash, entry.dataset) == ("publication", publication.entry_hash, DATASET)
-    assert json.loads(entry.detail)["figures"]["value"] == publication.result.value
+    assert json.loads(entry.detail)["figures"]["value"] == 1234.0
     assert ledger.balance(DATASET).spent == 0
     assert ledger.verify([entry.hash]).ok
-    assert publication.result.value == pytest.approx(sum(TRUTH))
+    assert publication.noted_by(ledger)
     again = Publication.from_dict(json.loads(json.dumps(publication.to_dict())))
     assert again.to_dict() == publication.to_dict()
+    assert again.noted_by(ledger)
 
 
-@dataclass
-class Market:
-    """Clears as it is told, and remembers what it has seen in a way that a traceback would show."""
-
-    clear: Callable[[FloatArray], MarketResult]
-    seen: list[float] = field(default_factory=list)
-
-    def market_result(self, demand: FloatArray) -> MarketResult:
-        self.seen += demand.tolist()
-        return self.clear(demand)
-
-    def separate(self) -> "Market":
-        return Market(self.clear)
-
-
-def two_prices(demand: FloatArray) -> MarketResult:
-    return MarketResult(float(demand.sum()), np.ones(2), ("west", "east"), 15.0)
+def test_figures_travel_as_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "published.json"
+    file.write_text(json.dumps(figures().to_dict()))
+    again = PublishedFigures.read(file)
+    assert again.to_dict() == figures().to_dict()
+    file.write_text("{")
+    with pytest.raises(FileFormatError, match="is not JSON"):
+        PublishedFigures.read(file)
+    file.write_text('{"format": "ppsm-published/1"}')
+    with pytest.raises(FileFormatError, match="have no field 'prices'"):
+        PublishedFigures.read(file)
+    with pytest.raises(FileFormatError, match="cannot be read"):
+        PublishedFigures.read(tmp_path / "none.json")
 
 
-def test_the_coordination_that_is_passed_never_sees_the_data(secret: Sensitive, ledger: Ledger) -> None:
-    market = Market(two_prices)
-    publication = publish_outcome(secret, market, ledger=ledger, purpose="market report")
-    assert publication.result.value == pytest.approx(sum(TRUTH))
-    assert market.seen == []
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"day": "yesterday"}, "is no date"),
+        ({"source": ""}, "source is not usable"),
+        ({"value_step": 100.0}, "no multiple of value_step = 100"),
+        ({"price_step": 0.1}, "no multiple of price_step"),
+        ({"price_step": 0.0}, "price_step is 0"),
+    ],
+)
+def test_figures_say_of_which_day_from_where_and_how_rounded(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        figures(**changes)
 
 
-def test_a_failing_market_does_not_quote_the_data(secret: Sensitive, ledger: Ledger) -> None:
-    def clear(values: FloatArray) -> MarketResult:
-        raise InputError(f"the demand is {values[0]}, which is too much.")
-
-    with pytest.raises(PrivacyError, match="could not be cleared") as caught:
-        publish_outcome(secret, Market(clear), ledger=ledger, purpose="market report")
-    trace = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-    assert "50.123457" not in "".join(trace.format())
-    assert not any(entry.kind == "publication" for entry in ledger.entries())
+def test_a_computed_result_is_rounded_before_it_is_published(towns: GameCoordination) -> None:
+    exact = towns.market_result(np.array(TRUTH))
+    rounded = PublishedFigures.rounded(exact, day="2026-01-15", source="x", value_step=1.0, price_step=0.01)
+    assert rounded.result.value == round(exact.value)
+    with pytest.raises(InputError, match="no multiple"):
+        figures(result=exact)
 
 
-def test_only_figures_can_be_published(secret: Sensitive, towns: GameCoordination, ledger: Ledger) -> None:
-    with pytest.raises(PrivacyError, match="returned ndarray, expected MarketResult") as caught:
-        publish_outcome(secret, Market(lambda values: values), ledger=ledger, purpose="x")  # type: ignore[arg-type, return-value]
-    trace = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-    assert "50.123457" not in "".join(trace.format())
-    with pytest.raises(InputError, match="pass the coordination itself"):
-        publish_outcome(secret, towns.market_result, ledger=ledger, purpose="x")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="expected Ledger"):
-        publish_outcome(secret, towns, ledger=None, purpose="x")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="expected Sensitive"):
-        publish_outcome(np.ones(2), towns, ledger=ledger, purpose="x")  # type: ignore[arg-type]
+def test_the_statement_begins_with_what_published_figures_allow(
+    secret: Sensitive, towns: GameCoordination, ledger: Ledger
+) -> None:
+    predictor = PublicOutcome(published(towns, ledger), seed=1)
+    release = PPSM(alpha=5.0).release(secret, towns, predictor, ledger=ledger, purpose="x")
+    first = release.dossier.statement.split(". ")[0]
+    assert first.startswith("This promise is conditional, because figures of the true data of 2026-01-15")
+    assert "whoever knows all entries but one can compute that one" in first
+    assert "data that would have led to the same published figures" in first
 
 
-def test_data_without_a_budget_are_not_published(towns: GameCoordination, ledger: Ledger) -> None:
-    stranger = Sensitive(TRUTH, dataset="nobody", unit="MWh", entry_names=("west", "east"))
-    with pytest.raises(InputError, match="knows no data set"):
-        publish_outcome(stranger, towns, ledger=ledger, purpose="x")
+def test_figures_of_another_ledger_are_not_taken(
+    secret: Sensitive, towns: GameCoordination, ledger: Ledger, tmp_path: Path
+) -> None:
+    other = Ledger.create(tmp_path / "other.db")
+    other.grant(DATASET, epsilon=1.0, alpha=5.0, unit="MWh")
+    predictor = PublicOutcome(published(towns, other), seed=1)
+    with pytest.raises(PrivacyError, match="does not know"):
+        PPSM(alpha=5.0).release(secret, towns, predictor, ledger=ledger, purpose="x")
+    assert ledger.balance(DATASET).spent == 0
+
+
+def test_figures_that_were_changed_after_the_ledger_noted_them_are_not_taken(
+    secret: Sensitive, towns: GameCoordination, ledger: Ledger
+) -> None:
+    fields = published(towns, ledger).to_dict()
+    fields["figures"]["value"] += 1.0
+    predictor = PublicOutcome(Publication.from_dict(fields), seed=1)
+    with pytest.raises(PrivacyError, match="has not noted as they are"):
+        PPSM(alpha=5.0).release(secret, towns, predictor, ledger=ledger, purpose="x")
+    assert ledger.balance(DATASET).spent == 0
+
+
+def test_data_without_a_budget_are_not_noted(ledger: Ledger) -> None:
     with pytest.raises(BudgetExceededError):
-        ledger.note_publication("nobody", {})
+        note_publication(figures(), dataset="nobody", ledger=ledger)
+    with pytest.raises(InputError, match="expected Ledger"):
+        note_publication(figures(), dataset=DATASET, ledger=None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected PublishedFigures"):
+        note_publication(RESULT, dataset=DATASET, ledger=ledger)  # type: ignore[arg-type]

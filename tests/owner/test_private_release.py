@@ -1,17 +1,25 @@
 """The states of a private release: order of events, a disk that fails, what is gone on with."""
 
 import errno
+import hashlib
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from ppsm import Ledger, Sensitive, load_case
+from ppsm.cases import read_demand
+from ppsm.cli import app
 from ppsm.coordinations import GaucCoordination
 from ppsm.errors import BudgetExceededError, FileFormatError, InputError, LedgerError
 from ppsm.mechanism import Dossier, Laplace
-from ppsm.owner.private_release import KEPT, Granted, cell_name
-from ppsm.owner.release_files import DOSSIER, RELEASED
+from ppsm.owner.private_release import KEPT, Granted, Written, cell_name, one_at_a_time
+from ppsm.owner.release_files import DOSSIER, RELEASED, read_release
+from ppsm.privacy import LedgerKeeper, PublishedFigures
 
 CASE = load_case("two_node")
 MECHANISM = Laplace(alpha=300.0)
@@ -19,18 +27,29 @@ MECHANISM = Laplace(alpha=300.0)
 
 @pytest.fixture(scope="module")
 def game() -> GaucCoordination:
-    return GaucCoordination(CASE, 0.0)
+    return GaucCoordination(CASE, 0.0, time_limit=1.0)
 
 
 def secret_of(demand: float = 812.3456789) -> Sensitive:
     return Sensitive([demand], dataset="gas", unit="MWh", entry_names=CASE.delivery_ids)
 
 
-def begin(directory: Path, secret: Sensitive | None = None, mechanism: Laplace = MECHANISM) -> Granted:
+def begin(
+    directory: Path,
+    secret: Sensitive | None = None,
+    mechanism: Laplace = MECHANISM,
+    *,
+    book: Path | None = None,
+) -> Granted:
     owner = directory / "owner"
     owner.mkdir(exist_ok=True)
     data = secret_of() if secret is None else secret
-    return Granted.begin(mechanism, data, cell_name(CASE, 0.0), directory=directory, owner=owner)
+    ledger = book or directory / "ledger.db"
+    if not ledger.exists():
+        Ledger.create(ledger).grant("gas", epsilon=1.0, alpha=300.0, unit="MWh")
+    return Granted.begin(
+        mechanism, data, cell_name(CASE, 0.0), directory=directory, owner=owner, ledger=ledger
+    )
 
 
 def kinds(directory: Path) -> list[str]:
@@ -54,11 +73,90 @@ def test_each_state_leaves_on_the_disk_what_it_says(tmp_path: Path, game: GaucCo
     assert dossier.evaluation is None
     outcome = game.clear(dossier.released.values)
     written.evaluated(outcome)
-    again = Dossier.from_json((tmp_path / DOSSIER).read_text())
+    again = read_release(tmp_path)
+    assert again is not None
     assert again.evaluation is not None
     assert again.evaluation.leader_cost == outcome.leader_cost
+    with pytest.raises(InputError, match=r"no release replaces another: choose another directory, such as"):
+        begin(tmp_path)
+    (tmp_path / RELEASED).unlink()
+    (tmp_path / DOSSIER).unlink()
     with pytest.raises(BudgetExceededError):
         begin(tmp_path)
+
+
+def test_a_second_release_or_a_seeded_one_never_replaces_the_first(
+    tmp_path: Path, game: GaucCoordination
+) -> None:
+    begin(tmp_path).draw(game, None).restore().write()
+    before = {name: (tmp_path / name).read_bytes() for name in (RELEASED, DOSSIER)}
+    LedgerKeeper(tmp_path / "ledger.db").grant("gas", epsilon=5.0)
+    with pytest.raises(InputError, match="PRIVATE, epsilon = 1 at alpha = 300 MWh"):
+        begin(tmp_path)
+    seeded = MECHANISM.simulate(secret_of(), game, seed=1)
+    with pytest.raises(InputError, match="no release replaces another"):
+        Written.to(tmp_path, CASE, seeded)
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+    assert kinds(tmp_path) == ["genesis", "grant", "spend", "grant"]
+    # research may repeat itself, and is not taken for a private release
+    (tmp_path / "research").mkdir()
+    for _ in range(2):
+        Written.to(tmp_path / "research", CASE, seeded)
+    with pytest.raises(InputError, match="NOT PRIVATE"):
+        begin(tmp_path / "research")
+
+
+def test_the_released_file_says_what_it_is(tmp_path: Path, game: GaucCoordination) -> None:
+    written = begin(tmp_path).draw(game, None).restore().write()
+    lines = (tmp_path / RELEASED).read_text().splitlines()
+    digest = hashlib.sha256((tmp_path / DOSSIER).read_bytes()).hexdigest()
+    day = written.release.noisy.record.time.strftime("%Y-%m-%d")
+    assert lines[0].startswith("# ppsm release of 'gas': PRIVATE, epsilon = 1 at alpha = 300 MWh; all")
+    assert lines[1:4] == [f"# day {day} (UTC)", f"# dossier.json has the SHA-256 {digest}", "node,demand_mwh"]
+    read = read_demand(tmp_path / RELEASED, CASE, allow_negative=True)
+    assert read == pytest.approx(written.release.released.values)
+    written.evaluated(game.clear(read))
+    assert digest == hashlib.sha256((tmp_path / DOSSIER).read_bytes()).hexdigest()
+
+
+def test_a_ledger_that_has_forgotten_its_release_is_refused(tmp_path: Path, game: GaucCoordination) -> None:
+    """The tail is cut off and the counter repaired: inside, all is well."""
+    first, second, path = tmp_path / "first", tmp_path / "second", tmp_path / "ledger.db"
+    for directory in (first, second):
+        directory.mkdir()
+    begin(first, book=path).draw(game, None).restore().write()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        trigger = connection.execute("SELECT sql FROM sqlite_master WHERE name LIKE '%deleted'").fetchone()[0]
+        connection.execute("DROP TRIGGER entries_are_not_deleted")
+        connection.execute("DELETE FROM entries WHERE sequence = 3")
+        connection.execute("UPDATE sqlite_sequence SET seq = 2 WHERE name = 'entries'")
+        connection.execute(trigger)
+    assert Ledger(path).verify().ok
+    for directory in (first, second):
+        with pytest.raises(LedgerError, match=r"first and has forgotten it"):
+            begin(directory, book=path)
+    verified = CliRunner().invoke(
+        app, ["ledger", "verify", "--ledger", str(path), "--dossier", str(tmp_path)]
+    )
+    assert isinstance(verified.exception, LedgerError)
+    assert "is not in the chain" in str(verified.exception)
+
+
+def test_two_releases_do_not_share_a_directory_at_the_same_time(tmp_path: Path) -> None:
+    with one_at_a_time(tmp_path), pytest.raises(InputError, match="at work"), one_at_a_time(tmp_path):
+        pass
+
+
+def test_kept_noise_does_not_tell_the_demand_to_who_guesses_it(
+    tmp_path: Path, game: GaucCoordination
+) -> None:
+    """Its mark is keyed by the ledger: no hash of the demand alone appears anywhere."""
+    begin(tmp_path).draw(game, None)
+    kept = (tmp_path / "owner" / KEPT).read_text()
+    values = np.array([812.3456789])
+    for content in (values.tobytes(), repr(values.tolist()).encode(), b"812.3456789"):
+        for name in ("md5", "sha1", "sha256", "sha512", "blake2b"):
+            assert hashlib.new(name, content).hexdigest()[:12] not in kept
 
 
 def test_the_noise_is_forgotten_once_the_files_are_synced(
@@ -85,7 +183,7 @@ def test_the_noise_is_forgotten_once_the_files_are_synced(
     monkeypatch.setattr(Path, "replace", noted_replace)
     monkeypatch.setattr(Path, "unlink", noted_unlink)
     restored.write()
-    assert events == ["sync", RELEASED, "sync", "sync", DOSSIER, "sync", "forgotten"]
+    assert events == ["sync", DOSSIER, "sync", "sync", RELEASED, "sync", "forgotten"]
 
 
 @pytest.mark.parametrize("working", range(4))
@@ -94,7 +192,6 @@ def test_a_full_disk_leaves_the_noise_to_go_on_from(
 ) -> None:
     """Whichever sync of the two files and their directory fails, the next call goes on without a charge."""
     noisy = begin(tmp_path).draw(game, None)
-    (tmp_path / DOSSIER).write_text("old")
     sync, count = os.fsync, iter(range(10))
 
     def failing(handle: int) -> None:
@@ -106,7 +203,7 @@ def test_a_full_disk_leaves_the_noise_to_go_on_from(
         patched.setattr(os, "fsync", failing)
         with pytest.raises(OSError, match="No space left"):
             noisy.restore().write()
-    assert (tmp_path / DOSSIER).read_text() == "old" or working == 3
+    assert not (tmp_path / RELEASED).exists() or working == 3
     resumed = begin(tmp_path)
     assert resumed.kept is not None
     written = resumed.draw(game, None).restore().write()
@@ -115,30 +212,40 @@ def test_a_full_disk_leaves_the_noise_to_go_on_from(
     assert not resumed.noise_is_kept
 
 
-def test_a_publication_is_made_once(tmp_path: Path, game: GaucCoordination) -> None:
+@pytest.fixture(scope="module")
+def published(game: GaucCoordination) -> PublishedFigures:
+    result = game.market_result(CASE.demand_mwh(0.0))
+    return PublishedFigures.rounded(
+        result, day="2026-01-15", source="market report", value_step=1.0, price_step=0.01
+    )
+
+
+def test_a_publication_is_noted_once(
+    tmp_path: Path, game: GaucCoordination, published: PublishedFigures
+) -> None:
     granted = begin(tmp_path)
-    public = granted.publish(game)
+    public = granted.rest_on(published)
     granted.draw(game, public)
     resumed = begin(tmp_path)
-    again = resumed.publish(game)
+    again = resumed.rest_on(published)
     assert kinds(tmp_path) == ["genesis", "grant", "publication", "spend"]
     assert again.publication.to_dict() == public.publication.to_dict()
     assert again.seed == public.seed
 
 
 def test_a_release_that_goes_on_neither_hides_nor_adds_a_publication(
-    tmp_path: Path, game: GaucCoordination
+    tmp_path: Path, game: GaucCoordination, published: PublishedFigures
 ) -> None:
     open_case, silent_case = tmp_path / "open", tmp_path / "silent"
     for directory in (open_case, silent_case):
         directory.mkdir()
     granted = begin(open_case)
-    granted.draw(game, granted.publish(game))
+    granted.draw(game, granted.rest_on(published))
     with pytest.raises(InputError, match="drawn beside published figures of the true data"):
         begin(open_case).draw(game, None)
     begin(silent_case).draw(game, None)
     with pytest.raises(InputError, match="drawn without a publication"):
-        begin(silent_case).publish(game)
+        begin(silent_case).rest_on(published)
     assert kinds(silent_case) == ["genesis", "grant", "spend"]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive
+from ppsm.privacy import LaplaceMechanism, Ledger, LedgerKeeper, Sensitive
 
 VALUES = (4321.987654, 1234.567891, 8765.432198)
 LABELS = ("north", "south", "west")
@@ -26,7 +26,7 @@ def mechanism() -> LaplaceMechanism:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path: Path) -> LedgerKeeper:
     ledger = Ledger.create(tmp_path / "ledger.db")
     ledger.grant(DATASET, epsilon=3.0, alpha=100.0, unit="MWh")
     return ledger

@@ -11,7 +11,7 @@ import pytest
 
 from ppsm.arrays import FloatArray
 from ppsm.privacy import LaplaceMechanism
-from ppsm.privacy.audit import check_noise, laplace_cdf
+from ppsm.privacy.noise_checks import check_outputs, laplace_cdf
 
 SCALES = (1e-6, 1.0, 100.0, 1e9)
 DRAWS = 20_000
@@ -66,7 +66,7 @@ def test_anderson_darling(noise: FloatArray) -> None:
 
 def test_kolmogorov_smirnov_scale_tails_and_freshness(noise: FloatArray) -> None:
     rows = noise.reshape(2, -1, 2)
-    checks = check_noise(rows[0], rows[1], failure=1e-7, resolution=1e-9)
+    checks = check_outputs([rows[0], rows[1]], np.zeros((2, 2)), 1.0, failure=1e-7)
     assert [check.name for check in checks if not check.passes] == []
 
 

@@ -13,8 +13,8 @@ from scipy.stats import binom
 from ppsm.arrays import FloatArray
 from ppsm.errors import AuditFailedError, InputError
 from ppsm.privacy import LaplaceMechanism, audit_laplace, audit_mechanism
-from ppsm.privacy.audit import check_noise
 from ppsm.privacy.events import FAMILIES, float_grid, proven_loss
+from ppsm.privacy.noise_checks import Treatment, check_outputs
 
 FIELDS = {"claimed_epsilon", "epsilon_lower_bound", "confidence", "passes"}
 
@@ -106,10 +106,6 @@ def _antithetic(draws: np.random.Generator) -> BatchMechanism:
     return mechanism
 
 
-def _too_large(draws: np.random.Generator) -> BatchMechanism:
-    return scaled(1.2)(draws)
-
-
 def _gaussian(draws: np.random.Generator) -> BatchMechanism:
     return lambda rows: rows + draws.normal(scale=math.sqrt(2.0), size=rows.shape)
 
@@ -130,8 +126,9 @@ def _sticky(draws: np.random.Generator) -> BatchMechanism:
     ("fault", "check"),
     [
         (_antithetic, "freshness"),
-        (_too_large, "scale"),
-        (_gaussian, "distribution"),
+        (FAULTS["scale halved"], "scale"),
+        (FAULTS["scale halved"], "distribution"),
+        (_gaussian, "tails"),
         (_sticky, "independent runs"),
         (FAULTS["shared noise"], "independent entries"),
         (FAULTS["clipped tails"], "tails"),
@@ -144,6 +141,64 @@ def test_each_check_finds_its_fault(
     report = audit_laplace(fault(generator(8)), alpha=1.0, epsilon=1.0, samples=4000, batched=True)
     assert check in [each.name for each in report.noise_checks if not each.passes]
     assert any(check in finding for finding in report.findings)
+
+
+def then(after: Callable[[FloatArray], FloatArray], factor: float = 1.0) -> BatchMechanism:
+    """Honest noise, larger by a factor, and something done to the noisy values."""
+    noise = scaled(factor)(generator(11))
+    return lambda rows: after(noise(rows))
+
+
+SAFE: dict[str, BatchMechanism] = {
+    "rounded to integers": then(np.round),
+    "rounded to one decimal": then(lambda noisy: np.round(noisy, 1)),
+    "rounded to six decimals": then(lambda noisy: np.round(noisy, 6)),
+    "rounded down": then(np.floor),
+    "rounded to quarters": then(lambda noisy: np.floor(4.0 * noisy + 0.5) / 4.0),
+    "clipped at zero": then(lambda noisy: np.maximum(noisy, 0.0)),
+    "clipped to a range": then(lambda noisy: np.clip(noisy, -1.0, 2.0)),
+    "clipped and rounded": then(lambda noisy: np.round(np.maximum(noisy, 0.0), 2).astype(np.float64)),
+    "more noise": then(lambda noisy: noisy, 1.2),
+    "much more noise": then(lambda noisy: noisy, 1000.0),
+    "more noise, rounded": then(lambda noisy: np.round(noisy, 1), 2.0),
+    "only its sign": then(np.sign),
+}
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_safe_mechanisms_pass(name: str) -> None:
+    report = audit_laplace(
+        SAFE[name], alpha=1.0, epsilon=1.0, samples=4000, confidence=1 - 1e-6, batched=True
+    )
+    assert report.passes, report.findings
+
+
+def test_half_the_noise_is_named_right() -> None:
+    report = audit_laplace(scaled(0.5)(generator(3)), alpha=1.0, epsilon=1.0, samples=4000, batched=True)
+    assert "noise check 'scale': the noise is too small, about 0.50 of the claimed scale" in report.findings
+    assert not any("share" in finding or "run" in finding for finding in report.findings)
+
+
+@pytest.mark.parametrize("after", [np.round, lambda noisy: np.round(noisy, 3), lambda noisy: noisy])
+def test_rounding_hides_no_fault(after: Callable[[FloatArray], FloatArray]) -> None:
+    for name in ("scale halved", "shared noise", "re-used seed"):
+        fault = FAULTS[name](generator(5))
+        report = audit_laplace(
+            lambda rows, fault=fault: after(fault(rows)),  # type: ignore[misc]
+            alpha=1.0,
+            epsilon=1.0,
+            samples=8000,
+            batched=True,
+        )
+        coarse_seed = name == "re-used seed" and after is np.round
+        assert coarse_seed or not report.passes, name
+
+
+def test_treatments_by_hand() -> None:
+    assert Treatment.of(generator(1).laplace(size=(500, 2))).none
+    assert Treatment.of(np.array([0.0, 0.25, 1.0, 2.5, 3.0])) == Treatment(step=0.25)
+    clipped = np.maximum(generator(1).laplace(size=(500, 2)), 0.0)
+    assert Treatment.of(clipped) == Treatment(lowest=0.0)
 
 
 def test_large_epsilons_do_not_confuse_the_search_for_repeats() -> None:
@@ -166,7 +221,8 @@ def test_p_values_of_honest_noise_are_honest() -> None:
     noise = generator(9).laplace(size=(300, 2, 200, 2))
     below = np.zeros(6)
     for first, second in noise:
-        below += [check.p_value < 0.05 for check in check_noise(first, second, failure=0.1)]
+        checks = check_outputs([first, second], np.zeros((2, 2)), 1.0, failure=0.1)
+        below += [check.p_value < 0.05 for check in checks]
     assert (binom.sf(below - 1, 300, 0.05) > 1e-5).all()
 
 

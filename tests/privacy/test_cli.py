@@ -13,6 +13,7 @@ import pytest
 from ppsm.arrays import FloatArray
 from ppsm.cli import main
 from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive, ledger_file
+from ppsm.privacy.ledger_place import default_ledger
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -39,48 +40,65 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture
-def path(tmp_path: Path, run: Run) -> Path:
+def path(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "ledger.db"
-    assert run("ledger", "init", path)[0] == 0
-    assert run("ledger", "grant", path, "gas", "--epsilon", 2, "--alpha", 100, "--unit", "MWh")[0] == 0
+    monkeypatch.setenv("PPSM_LEDGER", str(path))
+    assert run("ledger", "init")[0] == 0
+    assert run("ledger", "grant", "gas", "--epsilon", 2, "--alpha", 100, "--unit", "MWh")[0] == 0
     return path
 
 
 def test_init_refuses_an_existing_file(path: Path, run: Run) -> None:
-    code, _, err = run("ledger", "init", path)
+    code, _, err = run("ledger", "init")
     assert code == 2
+    assert str(path) in err
     assert "exists already" in err
 
 
 def test_init_as_json(tmp_path: Path, run: Run) -> None:
-    code, out, _ = run("ledger", "init", tmp_path / "new.db", "--json")
+    code, out, _ = run("ledger", "init", "--ledger", tmp_path / "new.db", "--json")
     assert code == 0
     assert json.loads(out)["head"] == Ledger(tmp_path / "new.db").verify().head
 
 
 def test_the_suggested_command_can_be_pasted(tmp_path: Path, run: Run) -> None:
-    out = run("ledger", "init", tmp_path / "läger 1.db")[1]
+    out = run("ledger", "init", "--ledger", tmp_path / "läger 1.db")[1]
     words = shlex.split(out.partition("budget: ppsm ")[2].replace("DATASET", "gas"))
     assert run(*words)[0] == 0
     assert Ledger(tmp_path / "läger 1.db").balance("gas").alpha == 100
 
 
 def test_grant_and_show_agree(path: Path, run: Run) -> None:
-    code, out, _ = run("ledger", "grant", path, "gas", "--epsilon", 0.5, "--json")
+    code, out, _ = run("ledger", "grant", "gas", "--epsilon", 0.5, "--json")
     assert code == 0
-    expected = [{"dataset": "gas", "alpha": 100.0, "unit": "MWh", "granted": 2.5, "spent": 0.0, "left": 2.5}]
+    expected = [
+        {
+            "dataset": "gas",
+            "alpha": 100.0,
+            "unit": "MWh",
+            "granted": 2.5,
+            "spent": 0.0,
+            "left": 2.5,
+            "most_per_release": 1.0,
+        }
+    ]
     assert json.loads(out) == expected
-    assert json.loads(run("ledger", "show", path, "--json")[1]) == expected
-    assert "gas" in run("ledger", "show", path)[1]
+    assert json.loads(run("ledger", "show", "--json")[1]) == expected
+    assert "gas" in run("ledger", "show")[1]
 
 
-def test_show_lists_releases(path: Path, run: Run) -> None:
+def test_show_lists_who_granted_and_who_released(
+    path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     secret = Sensitive([1.0], dataset="gas", unit="MWh")
     LaplaceMechanism(alpha=100.0).release(secret, ledger=Ledger(path), purpose="[red]day-ahead")
-    content = json.loads(run("ledger", "show", path, "--dataset", "gas", "--json")[1])
+    content = json.loads(run("ledger", "show", "--dataset", "gas", "--json")[1])
     assert content["spent"] == 1.0
-    assert content["releases"][0]["record"]["purpose"] == "[red]day-ahead"
-    assert "[red]day-ahead" in run("ledger", "show", path, "--dataset", "gas")[1]
+    assert [entry["kind"] for entry in content["entries"]] == ["grant", "spend"]
+    assert content["entries"][1]["record"]["purpose"] == "[red]day-ahead"
+    assert all(entry["who"] for entry in content["entries"])
+    monkeypatch.setenv("COLUMNS", "300")
+    assert "[red]day-ahead" in run("ledger", "show", "--dataset", "gas")[1]
 
 
 def test_show_tells_of_an_entry_without_a_record(path: Path, run: Run) -> None:
@@ -88,7 +106,7 @@ def test_show_tells_of_an_entry_without_a_record(path: Path, run: Run) -> None:
         head = next(ledger_file.newest_first(connection))
         forged = replace(head, sequence=head.sequence + 1, kind="spend", detail="{", previous=head.hash)
         ledger_file.append(connection, forged)
-    code, _, err = run("ledger", "show", path, "--dataset", "gas")
+    code, _, err = run("ledger", "show", "--dataset", "gas")
     assert code == 4
     assert "holds no release record" in err
 
@@ -105,23 +123,23 @@ def test_show_tells_of_an_entry_without_a_record(path: Path, run: Run) -> None:
     ],
 )
 def test_bad_grants_leave_with_2(arguments: tuple[object, ...], path: Path, run: Run) -> None:
-    code, out, err = run("ledger", "grant", path, *arguments)
+    code, out, err = run("ledger", "grant", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert len(err.splitlines()) == 1
 
 
 def test_verify_reports_the_head(path: Path, run: Run) -> None:
-    report = json.loads(run("ledger", "verify", path, "--json")[1])
+    report = json.loads(run("ledger", "verify", "--json")[1])
     assert report["ok"]
     assert report["entries"] == 2
-    code, out, _ = run("ledger", "verify", path, "--head", report["head"])
+    code, out, _ = run("ledger", "verify", "--head", report["head"])
     assert code == 0
     assert report["head"] in out
 
 
 def test_verify_leaves_with_4_on_a_hash_that_is_gone(path: Path, run: Run) -> None:
-    code, out, err = run("ledger", "verify", path, "--head", "0" * 64, "--json")
+    code, out, err = run("ledger", "verify", "--head", "0" * 64, "--json")
     assert code == 4
     assert json.loads(out)["ok"] is False
     assert "cannot be trusted" in err
@@ -129,9 +147,29 @@ def test_verify_leaves_with_4_on_a_hash_that_is_gone(path: Path, run: Run) -> No
 
 @pytest.mark.parametrize("command", ["show", "verify"])
 def test_a_missing_ledger_leaves_with_4(command: str, tmp_path: Path, run: Run) -> None:
-    code, _, err = run("ledger", command, tmp_path / "none.db")
+    code, _, err = run("ledger", command, "--ledger", tmp_path / "none.db")
     assert code == 4
     assert "ppsm ledger init" in err
+
+
+def test_the_users_ledger_has_one_place(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PPSM_LEDGER")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    expected = tmp_path / ".local" / "share" / "ppsm" / "ledger.db"
+    code, out, _ = run("ledger", "init")
+    assert code == 0
+    assert "type" not in out
+    assert "ppsm ledger grant DATASET" in out  # no path: the command finds it
+    assert expected.stat().st_mode & 0o077 == 0
+    assert expected.parent.stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert default_ledger() == tmp_path / "data" / "ppsm" / "ledger.db"
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert default_ledger() == expected
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert default_ledger() == tmp_path / "Library" / "Application Support" / "ppsm" / "ledger.db"
 
 
 def test_audit_passes_as_json(run: Run) -> None:

@@ -3,6 +3,8 @@
 import json
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,7 @@ import pytest
 from tests.privacy.conftest import DATASET
 
 from ppsm.errors import BudgetExceededError, InputError, LedgerError
-from ppsm.privacy import LaplaceMechanism, Ledger, Released, Sensitive
+from ppsm.privacy import LaplaceMechanism, Ledger, LedgerKeeper, Released, Sensitive
 
 
 def releases(ledger: Ledger, secret: Sensitive, count: int) -> list[Released]:
@@ -47,8 +49,8 @@ def test_a_new_ledger_verifies(tmp_path: Path) -> None:
 def test_the_file_is_private_and_durable(ledger: Ledger) -> None:
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
     with ledger._file.transaction(write=False) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
 
 
 def test_a_ledger_is_never_overwritten(ledger: Ledger) -> None:
@@ -140,8 +142,8 @@ TAMPERING: dict[str, tuple[str, ...]] = {
         "UPDATE entries SET sequence = 4 WHERE sequence = 99",
     ),
     "a copied entry": (
-        "INSERT INTO entries SELECT 6, kind, dataset, alpha, unit, amount, granted, spent, time, detail, "
-        "hash, 'x' FROM entries WHERE sequence = 5",
+        "INSERT INTO entries SELECT 6, kind, dataset, alpha, unit, amount, granted, spent, "
+        "most_per_release, who, time, detail, hash, 'x' FROM entries WHERE sequence = 5",
     ),
     "an entry that is no text": ("UPDATE entries SET detail = x'00ff' WHERE sequence = 3",),
     "a missing genesis": ("DELETE FROM entries WHERE sequence = 1",),
@@ -216,7 +218,98 @@ def test_an_unknown_data_set_is_named(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
-def test_grants_must_be_positive(epsilon: float, ledger: Ledger) -> None:
+def test_grants_must_be_positive(epsilon: float, ledger: LedgerKeeper) -> None:
     with pytest.raises(InputError, match="epsilon"):
         ledger.grant(DATASET, epsilon=epsilon)
     assert str(ledger.balance(DATASET).granted) == "3.0"
+
+
+@pytest.fixture
+def budget_of_one(tmp_path: Path) -> LedgerKeeper:
+    ledger = Ledger.create(tmp_path / "one.db")
+    ledger.grant(DATASET, epsilon=1.0, alpha=100.0, unit="MWh")
+    return ledger
+
+
+ELSEWHERE = f"""
+import sys
+from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive
+secret = Sensitive([1.0], dataset="{DATASET}", unit="MWh")
+LaplaceMechanism(alpha=100.0).release(secret, ledger=Ledger(sys.argv[1]), purpose="race")
+"""
+
+
+def went_through(secret: Sensitive, ledger: Ledger) -> bool:
+    """Whether a release by this process goes through, whose ledger stays open."""
+    try:
+        LaplaceMechanism(alpha=100.0).release(secret, ledger=ledger, purpose="race")
+    except (LedgerError, BudgetExceededError):
+        return False
+    return True
+
+
+def goes_through_elsewhere(path: Path) -> bool:
+    """The same by another process: within one, SQLite knows a file by more than its name."""
+    command = [sys.executable, "-c", ELSEWHERE, str(path)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603
+
+
+def test_a_hard_link_lets_nothing_through_twice(
+    budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive
+) -> None:
+    link = tmp_path / "link.db"
+    link.hardlink_to(budget_of_one.path)
+    assert not went_through(secret, budget_of_one)
+    assert not goes_through_elsewhere(link)
+    link.unlink()
+    assert goes_through_elsewhere(budget_of_one.path)
+    assert not went_through(secret, budget_of_one)
+
+
+def test_a_rename_while_open_lets_nothing_through_twice(
+    budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive
+) -> None:
+    """The first release is charged by a ledger that stays open; the file then goes by another name."""
+    budget_of_one.close()  # what follows is all that the open ledger has written
+    assert went_through(secret, budget_of_one)
+    moved = budget_of_one.path.rename(tmp_path / "moved.db")
+    assert not goes_through_elsewhere(moved)
+    assert not went_through(secret, budget_of_one)
+
+
+def test_a_file_that_is_replaced_in_the_middle_of_a_charge_gets_none(
+    budget_of_one: LedgerKeeper, tmp_path: Path
+) -> None:
+    def replaced() -> None:
+        with budget_of_one._file.transaction(write=True):
+            budget_of_one.path.rename(tmp_path / "moved.db")
+            Ledger.create(budget_of_one.path)
+
+    with pytest.raises(LedgerError, match="was replaced while it was written"):
+        replaced()
+
+
+def test_a_ledger_is_one_file(budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive) -> None:
+    """Also after another program has switched it to a write-ahead log."""
+    budget_of_one.close()
+    with closing(sqlite3.connect(budget_of_one.path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    assert went_through(secret, budget_of_one)
+    assert [path.name for path in tmp_path.iterdir()] == ["one.db"]
+
+
+def test_a_symbolic_link_leads_to_the_same_ledger(
+    budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive
+) -> None:
+    link = tmp_path / "symbolic.db"
+    link.symlink_to(budget_of_one.path)
+    assert Ledger(link).path == budget_of_one.path
+    assert went_through(secret, Ledger(link))
+    assert not went_through(secret, budget_of_one)
+
+
+def test_a_fingerprint_needs_the_key_of_the_ledger(ledger: Ledger, tmp_path: Path) -> None:
+    other = Ledger.create(tmp_path / "other.db")
+    assert ledger.fingerprint(b"demand") == ledger.fingerprint(b"demand")
+    assert ledger.fingerprint(b"demand") != other.fingerprint(b"demand")
+    assert ledger.name != other.name

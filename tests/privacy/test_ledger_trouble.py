@@ -18,7 +18,7 @@ import pytest
 from tests.privacy.conftest import DATASET, make_secret
 
 from ppsm.errors import InputError, LedgerError
-from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive, ledger_file
+from ppsm.privacy import LaplaceMechanism, Ledger, LedgerKeeper, Sensitive, ledger_file
 from ppsm.privacy.ledger_file import LedgerFile
 from ppsm.privacy.noise import ExactLaplace
 
@@ -69,7 +69,7 @@ def test_another_database(tmp_path: Path) -> None:
         Ledger(path)
 
 
-def test_damaged_pages(ledger: Ledger, secret: Sensitive) -> None:
+def test_damaged_pages(ledger: LedgerKeeper, secret: Sensitive) -> None:
     ledger.close()
     content = bytearray(ledger.path.read_bytes())
     content[4096:] = b"\xaa" * (len(content) - 4096)
@@ -79,7 +79,7 @@ def test_damaged_pages(ledger: Ledger, secret: Sensitive) -> None:
 
 
 def test_a_damaged_index_neither_hides_a_spend_nor_passes(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ExactLaplace, "add_to", lambda _, values: values)
     release_often(ledger, 2)
@@ -125,7 +125,7 @@ def test_random_damage_is_told_or_harmless(tmp_path: Path, monkeypatch: pytest.M
     assert complaints > 100
 
 
-def test_damaged_text_in_the_schema(ledger: Ledger) -> None:
+def test_damaged_text_in_the_schema(ledger: LedgerKeeper) -> None:
     """SQLite's own message cannot be decoded then."""
     ledger.close()
     content = ledger.path.read_bytes()
@@ -134,7 +134,7 @@ def test_damaged_text_in_the_schema(ledger: Ledger) -> None:
         Ledger(ledger.path)
 
 
-def test_an_interrupt_at_the_beginning_leaves_no_open_transaction(ledger: Ledger) -> None:
+def test_an_interrupt_at_the_beginning_leaves_no_open_transaction(ledger: LedgerKeeper) -> None:
     class Interrupted(sqlite3.Connection):
         def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
             cursor = super().execute(statement, *values)
@@ -147,12 +147,12 @@ def test_an_interrupt_at_the_beginning_leaves_no_open_transaction(ledger: Ledger
     with pytest.raises(KeyboardInterrupt):
         ledger.grant(DATASET, epsilon=1.0)
     assert not handle.connection.in_transaction
-    assert Ledger(ledger.path, timeout_s=0.1).grant(DATASET, epsilon=1.0).granted == 4
+    assert LedgerKeeper(ledger.path, timeout_s=0.1).grant(DATASET, epsilon=1.0).granted == 4
 
 
-def test_threads_that_wait_for_a_lock_blame_nothing_else(ledger: Ledger) -> None:
+def test_threads_that_wait_for_a_lock_blame_nothing_else(ledger: LedgerKeeper) -> None:
     """One thread's failure closes the connection that others wait for; they open another."""
-    impatient = Ledger(ledger.path, timeout_s=0.02)
+    impatient = LedgerKeeper(ledger.path, timeout_s=0.02)
 
     def grant(_: int) -> str:
         try:
@@ -168,7 +168,7 @@ def test_threads_that_wait_for_a_lock_blame_nothing_else(ledger: Ledger) -> None
 
 
 def test_a_relative_path_stays_where_it_was(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A change of directory must not lead to another ledger of the same name, with a budget of its own."""
     monkeypatch.chdir(ledger.path.parent)
@@ -179,7 +179,7 @@ def test_a_relative_path_stays_where_it_was(
     assert relative.balance(DATASET).granted == 3
 
 
-def test_a_file_cut_in_half(ledger: Ledger, secret: Sensitive) -> None:
+def test_a_file_cut_in_half(ledger: LedgerKeeper, secret: Sensitive) -> None:
     ledger.close()
     content = ledger.path.read_bytes()
     ledger.path.write_bytes(content[: len(content) // 2])
@@ -187,13 +187,13 @@ def test_a_file_cut_in_half(ledger: Ledger, secret: Sensitive) -> None:
         release(ledger, secret)
 
 
-def test_a_file_that_vanishes(ledger: Ledger, secret: Sensitive) -> None:
+def test_a_file_that_vanishes(ledger: LedgerKeeper, secret: Sensitive) -> None:
     ledger.path.unlink()
-    with pytest.raises(LedgerError, match="There is no ledger"):
+    with pytest.raises(LedgerError, match="There is no privacy ledger"):
         release(ledger, secret)
 
 
-def test_a_locked_file(ledger: Ledger, secret: Sensitive) -> None:
+def test_a_locked_file(ledger: LedgerKeeper, secret: Sensitive) -> None:
     impatient = Ledger(ledger.path, timeout_s=0.1)
     with closing(sqlite3.connect(ledger.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -202,7 +202,7 @@ def test_a_locked_file(ledger: Ledger, secret: Sensitive) -> None:
     assert ledger.balance(DATASET).spent == 0
 
 
-def test_a_full_disk(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk(ledger: LedgerKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite's own limit on pages stands for a disk without space."""
     connect = LedgerFile._connection
 
@@ -246,7 +246,7 @@ def in_child(action: Callable[[], None]) -> str:
     return text
 
 
-def test_a_quota_on_files(ledger: Ledger, secret: Sensitive) -> None:
+def test_a_quota_on_files(ledger: LedgerKeeper, secret: Sensitive) -> None:
     """A limit on file sizes makes every write fail as a full disk does."""
     ledger.close()
 
@@ -282,7 +282,7 @@ def test_a_read_only_file(secret: Sensitive) -> None:
 
 
 def test_a_clock_that_runs_backwards(
-    ledger: Ledger, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerKeeper, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     earlier = datetime.now(UTC) - timedelta(hours=1)
     monkeypatch.setattr("ppsm.privacy.ledger.now", lambda: earlier)
@@ -295,7 +295,7 @@ def test_a_clock_that_runs_backwards(
 
 
 def test_a_clock_that_stands_still_is_no_trouble(
-    ledger: Ledger, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerKeeper, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = datetime.now(UTC) + timedelta(hours=1)
     monkeypatch.setattr("ppsm.privacy.ledger.now", lambda: later)
@@ -306,7 +306,9 @@ def test_a_clock_that_stands_still_is_no_trouble(
     assert ledger.verify().ok
 
 
-def test_an_entry_without_numbers(ledger: Ledger, secret: Sensitive, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_without_numbers(
+    ledger: LedgerKeeper, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with ledger._file.transaction(write=True) as connection:
         head = next(ledger_file.newest_first(connection))
         ledger_file.append(
@@ -317,7 +319,7 @@ def test_an_entry_without_numbers(ledger: Ledger, secret: Sensitive, monkeypatch
     assert not ledger.verify().ok
 
 
-def test_a_connection_from_before_a_fork_is_not_used(ledger: Ledger) -> None:
+def test_a_connection_from_before_a_fork_is_not_used(ledger: LedgerKeeper) -> None:
     parent = ledger._file._current_handle()
 
     def look() -> None:

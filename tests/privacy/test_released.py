@@ -69,7 +69,9 @@ def test_a_forged_receipt_is_not_confirmed(released: Released, ledger: Ledger) -
         {"record__purpose": "another"},
         {"record__epsilon": 7.0},
         {"receipt__charged": "0.1"},
-        {"receipt__alpha": 1.0},
+        {"receipt__account__alpha": 1.0},
+        {"receipt__account__spent": "0.5"},
+        {"receipt__ledger": "another"},
     ):
         assert not ledger.confirm(Released.from_json(_forge(text, **changes)))
 
@@ -92,7 +94,10 @@ def test_a_forged_receipt_is_not_confirmed(released: Released, ledger: Ledger) -
         {"record__adjacency": "all entries"},
         {"record__dimension": 0},
         {"record__epsilon": 0.01},
-        {"receipt__alpha": 0.0},
+        {"receipt__account__alpha": 0.0},
+        {"receipt__account": None},
+        {"receipt__account__spent": "-1"},
+        {"receipt__account__windows": [1]},
         {"record__dataset": "no spaces please"},
         {"receipt": None},
         {"receipt__charged": "a lot"},
@@ -115,14 +120,23 @@ def test_bad_files_are_refused(changes: dict[str, Any], released: Released) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "null", '{"format": "ppsm-released/1"}', "not json", "[" * 100_000]
+    "text", ["", "[]", "{}", "null", '{"format": "ppsm-released/2"}', "not json", "[" * 100_000]
 )
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(FileFormatError):
         Released.from_json(text)
 
 
-@pytest.mark.parametrize("field", ["private", "labels", "values", "steps", "record", "receipt"])
+def test_a_release_of_an_older_version_is_told_in_one_sentence(released: Released) -> None:
+    with pytest.raises(FileFormatError) as caught:
+        Released.from_json(_forge(released.to_json(), format="ppsm-released/1"))
+    assert str(caught.value) == (
+        "The release is of format ppsm-released/1, and this version of ppsm reads ppsm-released/2: use the "
+        "version that wrote it, or make it again."
+    )
+
+
+@pytest.mark.parametrize("field", ["private", "labels", "values", "total", "steps", "record", "receipt"])
 def test_missing_fields_are_named(field: str, released: Released) -> None:
     content = json.loads(released.to_json())
     del content[field]

@@ -177,8 +177,8 @@ def _check_gas_numbers(case: Case) -> None:
             fail(
                 "deliveries.csv",
                 index,
-                f"delivery '{delivery.delivery}' needs {delivery.base_mwh * highest:g} MWh at the highest "
-                f"stress, above its contracted {delivery.mdq_mwh:g} MWh; raise mdq_mwh or lower the stress.",
+                f"delivery '{delivery.delivery}' needs more at the highest stress than its contracted "
+                f"{delivery.mdq_mwh:g} MWh; raise mdq_mwh or lower the stress.",
             )
 
 

@@ -1,12 +1,16 @@
 """CSV tables with typed, bounded columns: a row is a frozen dataclass whose fields say what they accept.
 
-A column's unit is part of its name (``load_mw``), so a table in other units does not load by mistake.
+A column's unit is part of its name (``load_mw``), so a table in other units does not load by mistake. A
+column that may hold a secret is *hidden*: no error about its table quotes anything that the file holds, in
+whatever column it was found. Lines ahead of the header that begin with ``#`` are remarks; rows are counted
+from the header.
 """
 
 import csv
 import io
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -18,6 +22,7 @@ T = TypeVar("T")
 
 # Row 1 of a table is its header, so that the first entry is found in row 2.
 FIRST_ROW = 2
+REMARK = "#"
 _LONGEST_TEXT = 200
 
 
@@ -30,6 +35,7 @@ class Column:
     most: float = math.inf
     blank: Any = None
     choices: tuple[str, ...] = ()
+    hidden: bool = False
 
 
 def key() -> Any:
@@ -42,9 +48,9 @@ def text(choices: tuple[str, ...] = ()) -> Any:
     return field(metadata={"column": Column("text", choices=choices)})
 
 
-def number(least: float, most: float, *, blank: float | None = None) -> Any:
+def number(least: float, most: float, *, blank: float | None = None, hidden: bool = False) -> Any:
     """Return a dataclass field for a number in a range; outside of it a value is absurd, not just unusual."""
-    return field(metadata={"column": Column("number", least, most, blank)})
+    return field(metadata={"column": Column("number", least, most, blank, hidden=hidden)})
 
 
 def whole(least: float, most: float) -> Any:
@@ -65,26 +71,29 @@ def columns_of(kind: type) -> dict[str, Column]:
 def read_table(path: Path, kind: type[T]) -> tuple[T, ...]:
     """Read a CSV file as rows of ``kind``, or say which row cannot be used and why."""
     file = path.name
-    lines = _lines(path)
     columns = columns_of(kind)
+    hidden = any(column.hidden for column in columns.values())
+    lines = _lines(path, hidden=hidden)
     if not lines:
         raise FileFormatError(f"{file} is empty; expected a header with {', '.join(columns)}.")
     header = [name.strip() for name in lines[0]]
-    _check_header(file, header, columns)
+    _check_header(file, header, columns, hidden=hidden)
     rows = []
     for index, cells in enumerate(lines[1:]):
         if len(cells) != len(header):
             fail(file, index, f"there are {len(cells)} cells under {len(header)} headings; complete the row.")
         named = dict(zip(header, cells, strict=True))
-        values = {name: _value(file, index, name, columns[name], named[name]) for name in columns}
+        values = {
+            name: _value(file, index, name, columns[name], named[name], hidden=hidden) for name in columns
+        }
         rows.append(kind(**values))
     return tuple(rows)
 
 
-def _lines(path: Path) -> list[list[str]]:
+def _lines(path: Path, *, hidden: bool) -> list[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            lines = list(csv.reader(stream, strict=True))
+            lines = list(csv.reader(_without_remarks(stream), strict=True))
     except FileNotFoundError:
         raise FileFormatError(
             f"{path.name} is missing in {path.parent}; every case needs this table."
@@ -92,13 +101,23 @@ def _lines(path: Path) -> list[list[str]]:
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}; check the file.") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise FileFormatError(f"{path.name} is not a CSV table in UTF-8 ({error}); save it as one.") from None
+        why = "" if hidden else f" ({error})"
+        raise FileFormatError(f"{path.name} is not a CSV table in UTF-8{why}; save it as one.") from None
     while lines and not any(cell.strip() for cell in lines[-1]):
         lines.pop()
     return lines
 
 
-def _check_header(file: str, header: Sequence[str], columns: dict[str, Column]) -> None:
+def _without_remarks(lines: Iterable[str]) -> Iterator[str]:
+    return itertools.dropwhile(lambda line: line.startswith(REMARK), lines)
+
+
+def _check_header(file: str, header: Sequence[str], columns: dict[str, Column], *, hidden: bool) -> None:
+    if hidden and sorted(header) != sorted(columns):
+        raise FileFormatError(
+            f"{file} has other columns (withheld, they may be data); expected a header with "
+            f"{', '.join(columns)}: name them so, in these units."
+        )
     for position, name in enumerate(header):
         if name in header[:position]:
             raise FileFormatError(f"{file}: the column '{name}' occurs twice; remove one of the two.")
@@ -115,31 +134,32 @@ def _check_header(file: str, header: Sequence[str], columns: dict[str, Column]) 
             raise FileFormatError(f"{file}: the column '{name}' is missing; add it.")
 
 
-def _value(file: str, index: int, name: str, column: Column, cell: str) -> Any:
+def _value(file: str, index: int, name: str, column: Column, cell: str, *, hidden: bool = False) -> Any:
     cell = cell.strip()
+    withheld = "something else (withheld, it may be a secret)"
+    shown, quoted = (withheld, withheld) if hidden else (cell, f"'{cell}'")
     if column.kind in {"id", "text"}:
         if not cell and column.kind == "id":
             fail(file, index, f"{name} is empty; every row needs one.")
         if len(cell) > _LONGEST_TEXT or not cell.isprintable():
             fail(file, index, f"{name} is longer than {_LONGEST_TEXT} characters or unprintable; shorten it.")
         if column.choices and cell not in column.choices:
-            fail(file, index, f"{name} is '{cell}'; expected one of {', '.join(column.choices)}.")
+            fail(file, index, f"{name} is {quoted}; expected one of {', '.join(column.choices)}.")
         return cell
     if not cell and column.blank is not None:
         return column.blank
     try:
         value = float(cell)
     except ValueError:
-        fail(file, index, f"{name} is '{cell}'; expected a number.")
+        fail(file, index, f"{name} is {quoted}; expected a number.")
     if not math.isfinite(value):
-        fail(file, index, f"{name} is {cell}; expected a finite number.")
+        fail(file, index, f"{name} is {shown}; expected a finite number.")
     if not column.least <= value <= column.most:
-        fail(
-            file, index, f"{name} is {cell}; expected {column.least:g} to {column.most:g}, correct the value."
-        )
+        expected = f"{column.least:g} to {column.most:g}"
+        fail(file, index, f"{name} is {shown}; expected {expected}, correct the value.")
     if column.kind == "whole":
         if value != int(value):
-            fail(file, index, f"{name} is {cell}; expected a whole number.")
+            fail(file, index, f"{name} is {shown}; expected a whole number.")
         return int(value)
     return value
 
@@ -154,10 +174,14 @@ def check_values(file: str, kind: type[T], rows: Sequence[T]) -> None:
             _value(file, index, name, column, str(value))
 
 
-def write_table(path: Path, kind: type[T], rows: Sequence[T]) -> None:
-    """Write rows as a CSV file that :func:`read_table` reads back to the same values."""
+def write_table(path: Path, kind: type[T], rows: Sequence[T], *, remarks: Sequence[str] = ()) -> None:
+    """Write rows as a CSV file that :func:`read_table` reads back to the same values.
+
+    ``remarks`` are lines ahead of the header.
+    """
     columns = columns_of(kind)
-    text = io.StringIO()
+    text = io.StringIO("".join(f"{REMARK} {remark}\n" for remark in remarks))
+    text.seek(0, io.SEEK_END)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:

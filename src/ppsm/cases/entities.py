@@ -143,7 +143,7 @@ class Delivery:
 
     delivery: str = key()
     junction: str = key()
-    base_mwh: float = number(0, 1e8)
+    base_mwh: float = number(0, 1e8, hidden=True)
     mdq_mwh: float = number(0, 1e8)
 
 

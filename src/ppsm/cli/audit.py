@@ -34,7 +34,10 @@ def audit(
     ] = DEFAULT_CONFIDENCE,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Audit additive Laplace noise. Exit codes: 0 passed, 2 bad input, 5 failed."""
+    """Audit additive Laplace noise of at least the claimed scale, rounded or clipped afterwards or not.
+
+    Runs are taken to be independent. Exit codes: 0 passed, 2 bad input, 5 failed.
+    """
     chosen = (
         LaplaceMechanism(alpha=alpha, epsilon=epsilon) if mechanism == "laplace" else _imported(mechanism)
     )

@@ -2,9 +2,10 @@
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,7 +25,7 @@ from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.output import summary_lines, writable_directory
 from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.cli.units import fraction, numbers
-from ppsm.errors import InputError
+from ppsm.errors import InputError, PpsmError
 from ppsm.files import write_atomically
 
 if TYPE_CHECKING:
@@ -55,7 +56,11 @@ def compare(
     time_limit: Annotated[
         float, typer.Option(help="Seconds for clearing the markets with a release; the original has 300.")
     ] = 30.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print table and conclusion as JSON.")] = False,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="The privacy ledger for a secret; by default $PPSM_LEDGER, else the user's own."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what may be shared as JSON.")] = False,
 ) -> None:
     """Compare Laplace, PPSM_p and PPSM on one stress cell, and write a report to share and one for the owner.
 
@@ -63,8 +68,9 @@ def compare(
 
     On a built-in case the demand is public and everything is shared. Any other demand is a secret: the
     comparison stays in DIR/owner, and DIR/report.html shows one private release of PPSM at the middle alpha,
-    charged to DIR/ledger.db. Ctrl-C leaves complete files of what was done; the same command goes on. Exit
-    codes: 0 done; 2 unusable input; 4 release refused; 130 interrupted.
+    charged to a budget that somebody has granted. Standard output is for everybody, standard error for the
+    owner. Ctrl-C leaves complete files of what was done; the same command goes on. Exit codes: 0 done; 2
+    unusable input; 4 release refused; 130 interrupted.
     """
     loaded = load_case(case)
     check_stress(loaded, power_stress, gas_stress)
@@ -91,12 +97,14 @@ def compare(
         seconds=time_limit,
         directory=directory,
         owner=owner,
+        ledger=ledger,
     )
     _run(job, as_json=as_json)
 
 
 def _run(job: "Job", *, as_json: bool) -> None:
-    from ppsm.experiments.comparison import kept_release, measure, private_example, public_example
+    from ppsm.experiments.comparison import kept_release, private_example, public_example
+    from ppsm.experiments.pages import shareable_page
 
     kept = kept_release(job)  # another job's files are refused before any work
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -113,19 +121,39 @@ def _run(job: "Job", *, as_json: bool) -> None:
                 bar.update(task, completed=tally.done, description=text)
 
         try:
+            if not job.public:
+                example = private_example(job, kept, describe)
+                # All that is shared is there before anything looks at the secret again.
+                write_atomically(job.directory / REPORT, shareable_page(job.setting, example, None))
             describe("clearing the original markets (once, the longest step)")
-            example = None if job.public else private_example(job, kept, describe)
-            comparison = measure(job, advance).reveal()
+            comparison = _measured(job, advance)
             describe("writing the reports")
-            example = example or public_example(job, comparison)
+            if job.public:
+                example = public_example(job, comparison)
+                write_atomically(job.directory / REPORT, shareable_page(job.setting, example, comparison))
         except KeyboardInterrupt:
             _say_interrupted(job, len(job.store.rows()))
             raise typer.Exit(EXIT_INTERRUPTED) from None
-        _write(job, example, comparison)
-    _print(job, comparison, as_json=as_json)
+        if comparison.rows:
+            _write_for_owner(job, example, comparison)
+    _print(job, example, comparison, as_json=as_json)
     if not comparison.complete:
         _say_interrupted(job, len(comparison.rows))
         raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _measured(job: "Job", advance: Callable[["Tally"], None]) -> "Comparison":
+    """All runs against the true demand. With a secret a failure is no exit code: that would tell of it."""
+    from ppsm.experiments.comparison import measure
+    from ppsm.experiments.conclusion import Comparison
+
+    if job.public:
+        return measure(job, advance).reveal()
+    try:
+        return measure(job, advance).reveal()
+    except PpsmError as error:
+        sys.stderr.write(f"for the owner only: there is no comparison, but the release is written: {error}\n")
+        return Comparison((), 0)
 
 
 def _say_interrupted(job: "Job", done: int) -> None:
@@ -135,39 +163,41 @@ def _say_interrupted(job: "Job", done: int) -> None:
     )
 
 
-def _write(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:
-    from ppsm.experiments.pages import owner_page, shareable_page
+def _write_for_owner(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:
+    from ppsm.experiments.pages import owner_page
     from ppsm.experiments.summaries import as_csv, summary_table
     from ppsm.owner.release_files import OWNER_MODE
 
-    page = shareable_page(job.setting, example, comparison if job.public else None)
-    write_atomically(job.directory / REPORT, page)
     mine = owner_page(job.setting, job.secret, example, comparison)
     write_atomically(job.owner / REPORT, mine.reveal(), mode=OWNER_MODE)
     table = as_csv(summary_table(comparison.summaries))
     write_atomically(job.store.directory / TABLE, table, mode=job.store.mode)
 
 
-def _print(job: "Job", comparison: "Comparison", *, as_json: bool) -> None:
+def _print(job: "Job", example: "ExampleRelease", comparison: "Comparison", *, as_json: bool) -> None:
+    """What is for everybody on standard output; what is measured against a secret on standard error."""
+    shared: dict[str, Any] = {
+        "report": str(job.directory / REPORT),
+        "owner_report": str(job.owner / REPORT),
+        "owner_only": not job.public,
+        "statement": example.dossier.statement,
+    }
+    if job.public:
+        rows = [asdict(each) for each in comparison.summaries]
+        shared |= {"complete": comparison.complete, "rows": rows, "conclusion": comparison.sentences}
     if as_json:
-        content = {
-            "report": str(job.directory / REPORT),
-            "owner_report": str(job.owner / REPORT),
-            "owner_only": not job.public,
-            "complete": comparison.complete,
-            "rows": [asdict(each) for each in comparison.summaries],
-            "conclusion": comparison.sentences,
-        }
-        sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
-        return
-    console = Console()
+        sys.stdout.write(json.dumps(shared, indent=2, allow_nan=False) + "\n")
+    if not (as_json and job.public) and comparison.rows:
+        _print_comparison(job, comparison)
+    if not as_json:
+        paths = f"\nReport to share: {shared['report']}\nFor the owner only: {shared['owner_report']}"
+        Console().print(paths, highlight=False, soft_wrap=True)
+
+
+def _print_comparison(job: "Job", comparison: "Comparison") -> None:
+    console = Console(stderr=not job.public)
     kind = "public data, seeded noise: not private" if job.public else "for the owner only: do not pass on"
     console.print(f"\n{job.setting.case.title}: {job.setting.cell} ({kind})", highlight=False)
     console.print(summary_lines(comparison.summaries, by_alpha=True))
     for sentence in comparison.sentences:
         console.print(f"- {sentence}", highlight=False)
-    console.print(
-        f"\nReport to share: {job.directory / REPORT}\nFor the owner only: {job.owner / REPORT}",
-        highlight=False,
-        soft_wrap=True,
-    )

@@ -1,9 +1,9 @@
-"""``ppsm ledger``: make, fill, read and check a privacy ledger."""
+"""``ppsm ledger``: make, fill, read and check a privacy ledger; the user's own unless another is named."""
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,9 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from ppsm.cli.app import app
-from ppsm.errors import LedgerError
-from ppsm.privacy import Balance, Ledger, ReleaseRecord
+from ppsm.errors import FileFormatError, LedgerError
+from ppsm.privacy import Balance, Ledger, LedgerKeeper, ReleaseRecord
 from ppsm.privacy.ledger_file import Entry
+from ppsm.privacy.ledger_place import default_ledger, ledger_command
 
 commands = typer.Typer(
     name="ledger",
@@ -22,99 +23,131 @@ commands = typer.Typer(
 )
 app.add_typer(commands)
 
-LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
+LedgerPath = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="The ledger file; by default $PPSM_LEDGER, else the user's own."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 @commands.command()
-def init(path: LedgerPath, as_json: AsJson = False) -> None:
+def init(ledger: LedgerPath = None, as_json: AsJson = False) -> None:
     """Make a new, empty ledger; an existing file is never overwritten."""
+    path = ledger
+    if path is None:
+        path = default_ledger()
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     verification = Ledger.create(path).verify()
     if as_json:
         typer.echo(json.dumps({"ledger": str(path), "head": verification.head}))
     else:
         typer.echo(
-            f"Made {path}. Give a data set a budget: ppsm ledger grant {quote(str(path))} DATASET "
-            "--epsilon 1 --alpha 100 --unit MWh"
+            f"Made {path}. Give a data set a budget: {ledger_command('grant', path)} DATASET --epsilon 1 "
+            "--alpha 100 --unit MWh"
         )
 
 
 @commands.command()
 def grant(
-    path: LedgerPath,
     dataset: Annotated[str, typer.Argument(help="The data set's identifier.")],
     epsilon: Annotated[float, typer.Option(help="How much privacy loss to allow in addition.")],
     alpha: Annotated[
         float | None,
         typer.Option(help="The distance at which the budget is kept; needed once."),
     ] = None,
-    unit: Annotated[str | None, typer.Option(help="The unit of alpha and of the data; needed once.")] = None,
+    unit: Annotated[str | None, typer.Option(help="The unit of alpha; needed once.")] = None,
+    most_per_release: Annotated[
+        float | None, typer.Option(help="What one release may cost from now on; 1 unless a grant says so.")
+    ] = None,
+    ledger: LedgerPath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Raise the budget of a data set."""
-    _show_balances((Ledger(path).grant(dataset, epsilon=epsilon, alpha=alpha, unit=unit),), as_json)
+    """Raise the budget of a data set: the act of whoever keeps the budget, not of whoever releases."""
+    keeper = LedgerKeeper(ledger or default_ledger())
+    balance = keeper.grant(
+        dataset, epsilon=epsilon, alpha=alpha, unit=unit, most_per_release=most_per_release
+    )
+    _show_balances((balance,), as_json)
 
 
 @commands.command()
 def show(
-    path: LedgerPath,
-    dataset: Annotated[str | None, typer.Option(help="Show the releases of this data set.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Show grants and releases of this data set.")] = None,
+    ledger: LedgerPath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the budgets, or the releases of one data set."""
-    ledger = Ledger(path)
+    """Show the budgets, or who granted and who released what of one data set."""
+    book = Ledger(ledger or default_ledger())
     if dataset is None:
-        _show_balances(ledger.balances(), as_json)
+        _show_balances(book.balances(), as_json)
         return
-    balance = ledger.balance(dataset)
-    spends = [entry for entry in ledger.entries() if entry.kind == "spend" and entry.dataset == dataset]
-    records = [_record(entry) for entry in spends]
+    balance = book.balance(dataset)
+    entries = [entry for entry in book.entries() if entry.dataset == dataset]
     if as_json:
-        releases = [
-            {"sequence": entry.sequence, "charged": float(entry.amount), "record": record.to_dict()}
-            for entry, record in zip(spends, records, strict=True)
-        ]
-        typer.echo(json.dumps({**_balance_fields(balance), "releases": releases}, indent=1))
+        content = {**_balance_fields(balance), "entries": [_entry_fields(entry) for entry in entries]}
+        typer.echo(json.dumps(content, indent=1))
         return
-    table = Table("entry", "time", "alpha", "epsilon", "charged", "purpose", title=f"Releases of {dataset}")
-    for entry, record in zip(spends, records, strict=True):
+    table = Table("entry", "time", "who", "kind", "epsilon", "what", title=f"Entries of {dataset}")
+    for entry in entries:
         table.add_row(
-            str(entry.sequence),
-            entry.time,
-            f"{record.alpha:g} {escape(record.unit)}",
-            f"{record.epsilon:g}",
-            entry.amount,
-            escape(record.purpose),
+            str(entry.sequence), entry.time, escape(entry.who), entry.kind, entry.amount, _what(entry)
         )
     Console().print(table)
 
 
 @commands.command()
 def verify(
-    path: LedgerPath,
     head: Annotated[
         list[str] | None,
         typer.Option(help="A hash published earlier (the head, or a release's entry_hash); may be repeated."),
     ] = None,
+    dossier: Annotated[
+        list[Path] | None,
+        typer.Option(help="A dossier, or a directory with dossiers, that the ledger must know; repeatable."),
+    ] = None,
+    ledger: LedgerPath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the whole chain; a fault leaves with exit code 4."""
-    verification = Ledger(path).verify(head or ())
+    """Check the whole chain, and that it still holds what published releases say; a fault leaves with 4."""
+    path = ledger or default_ledger()
+    book = Ledger(path)
+    verification = book.verify(head or ())
+    findings = [*verification.findings, *_forgotten(book, dossier or ())]
     if as_json:
         report = {
-            "ok": verification.ok,
+            "ok": not findings,
             "entries": verification.entries,
             "head": verification.head,
-            "findings": list(verification.findings),
+            "findings": findings,
         }
         typer.echo(json.dumps(report, indent=1))
-    if not verification.ok:
+    if findings:
         raise LedgerError(
-            f"The ledger {path} cannot be trusted: {' '.join(verification.findings)} Restore a copy that "
-            "agrees with a published hash."
+            f"The ledger {path} cannot be trusted: {' '.join(findings)} Restore a copy that agrees with a "
+            "published hash."
         )
     if not as_json:
         typer.echo(f"{verification.entries} entries, unbroken. Head: {verification.head}")
+
+
+def _forgotten(ledger: Ledger, paths: Sequence[Path]) -> Iterator[str]:
+    """A finding for each dossier whose charge is not in the ledger as the dossier has it."""
+    from ppsm.mechanism.dossier import Dossier  # it takes a second to load
+    from ppsm.owner.release_files import DOSSIER
+
+    files = [file for path in paths for file in (sorted(path.rglob(DOSSIER)) if path.is_dir() else [path])]
+    if paths and not files:
+        raise FileFormatError(f"there is no {DOSSIER} below {paths[0]}; give a dossier or its directory.")
+    for file in files:
+        try:
+            released = Dossier.from_json(file.read_text(encoding="utf-8")).noisy
+        except OSError as error:
+            raise FileFormatError(f"{file} cannot be read ({error.strerror}); check the path.") from None
+        if released.private and not ledger.confirm(released):
+            yield (
+                f"The release in {file} is not in the chain: entries were cut off, an old copy was put back, "
+                "or another ledger charged it."
+            )
 
 
 def _record(entry: Entry) -> ReleaseRecord:
@@ -127,11 +160,30 @@ def _record(entry: Entry) -> ReleaseRecord:
         ) from None
 
 
+def _what(entry: Entry) -> str:
+    """An entry's content in a few words."""
+    if entry.kind == "spend":
+        record = _record(entry)
+        text = f"epsilon {record.epsilon:g} at alpha {record.alpha:g} {record.unit}: {record.purpose}"
+    elif entry.kind == "grant":
+        text = f"{entry.granted} in all at {entry.alpha:g} {entry.unit}, {entry.most_per_release} a release"
+    else:
+        text = f"published: {json.loads(entry.detail).get('source', '')}"
+    return escape(text)
+
+
+def _entry_fields(entry: Entry) -> dict[str, Any]:
+    fields = {name: getattr(entry, name) for name in ("sequence", "kind", "who", "time")}
+    record = _record(entry).to_dict() if entry.kind == "spend" else None
+    return {**fields, "epsilon": float(entry.amount), "record": record}
+
+
 def _show_balances(balances: tuple[Balance, ...], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps([_balance_fields(balance) for balance in balances], indent=1))
         return
-    table = Table("data set", "alpha", "granted", "spent", "left", title="Privacy budgets (epsilon at alpha)")
+    headings = ("data set", "alpha", "granted", "spent", "left", "a release")
+    table = Table(*headings, title="Privacy budgets (epsilon at alpha)")
     for balance in balances:
         table.add_row(
             balance.dataset,
@@ -139,6 +191,7 @@ def _show_balances(balances: tuple[Balance, ...], as_json: bool) -> None:
             str(balance.granted),
             str(balance.spent),
             str(balance.left),
+            f"at most {balance.most_per_release}",
         )
     Console().print(table)
 
@@ -151,4 +204,5 @@ def _balance_fields(balance: Balance) -> dict[str, str | float]:
         "granted": float(balance.granted),
         "spent": float(balance.spent),
         "left": float(balance.left),
+        "most_per_release": float(balance.most_per_release),
     }

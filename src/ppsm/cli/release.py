@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ppsm.coordinations import GaucCoordination
     from ppsm.mechanism import Laplace, Learned, Outcome, Predictor, Release
     from ppsm.mechanism.predictors import PredictorNote
-    from ppsm.owner.private_release import Granted
+    from ppsm.owner.private_release import Granted, Written
+    from ppsm.privacy import PublishedFigures
 
 
 class MechanismName(StrEnum):
@@ -63,18 +64,17 @@ def release(
         PredictorName,
         typer.Option(
             help="'model' needs no figure of the true demand; 'learned' trains on an invented past; "
-            "'public' publishes the exact cost and prices of the market cleared with the true demand (needs "
-            "--publish-exact-figures), and notes that in the ledger."
+            "'public' rests on figures that the market has published (--published), which makes the promise "
+            "conditional."
         ),
     ] = PredictorName.MODEL,
-    publish_exact_figures: Annotated[
-        bool,
+    published: Annotated[
+        Path | None,
         typer.Option(
-            "--publish-exact-figures",
-            help="Say that exact figures of the true demand may be published: whoever knows all entries but "
-            "one can compute that one from them.",
+            help="Figures of the true demand that the market has published, as a JSON file with day, source "
+            "and rounding: whoever knows all entries but one can compute that one from them."
         ),
-    ] = False,
+    ] = None,
     demand: Annotated[
         Path | None, typer.Option(help="The secret demand: a CSV file node,demand_mwh instead of a stress.")
     ] = None,
@@ -83,7 +83,7 @@ def release(
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(help="The privacy ledger; by default one in --out whose budget covers one release."),
+        typer.Option(help="The privacy ledger; by default $PPSM_LEDGER, else the user's own."),
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="The data set that the ledger charges.")] = None,
     model: Annotated[
@@ -97,8 +97,9 @@ def release(
 ) -> None:
     """Release a gas demand: step 1 adds noise, steps 2a to 3b repair it, the markets are cleared with it.
 
-    Stopped after the ledger was charged, the same command goes on from the noise that it paid for. Exit
-    codes: 0 released; 2 unusable input; 4 refused (budget, ledger); 130 interrupted.
+    It is charged to a budget that somebody has granted ('ppsm ledger init', 'ppsm ledger grant'). Stopped
+    after the ledger was charged, the same command goes on from the noise that it paid for. Exit codes: 0
+    released; 2 unusable input; 4 refused (budget, ledger); 130 interrupted.
     """
     loaded = load_case(case)
     check_stress(loaded, power_stress, gas_stress)
@@ -107,7 +108,7 @@ def release(
     secret = read_secret(loaded, demand, gas_stress, name)
     if predictor is PredictorName.LEARNED and demand is None and case not in builtin_cases():
         _refuse_to_learn_from_the_secret(loaded, model)
-    _insist_on_consent(predictor, publish_exact_figures, seed)
+    figures = _published_figures(predictor, published)
     if not time_limit > 0:
         raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
     directory = writable_directory(out)
@@ -117,24 +118,41 @@ def release(
         )
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.coordinations import GaucCoordination
-    from ppsm.owner.private_release import PURPOSE, Written
+    from ppsm.owner.private_release import one_at_a_time
 
     chosen = _mechanism(loaded, mechanism, alpha, epsilon, widths, prior)
-    granted = None if seed is not None else _granted(chosen, secret, loaded, power_stress, directory, ledger)
-    with _interruptible(granted), Console(stderr=True).status("building the markets") as spinner:
-        game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
-        spinner.update("predictions")
-        models = _predictor(predictor, chosen, secret, game, granted, seed, model)
-        spinner.update("releasing")
-        if granted is not None:
-            written = granted.draw(game, models).restore().write()
-        else:
-            simulated = chosen.simulate(secret, game, models, seed=seed or 0, purpose=PURPOSE)
-            written = Written.to(directory, loaded, simulated)
-        spinner.update("clearing the markets with the release (it is written already)")
-        outcome = game.clear(written.release.released.values)
-        written.evaluated(outcome)
+    with one_at_a_time(owner_directory(directory)):
+        granted = _granted(chosen, secret, loaded, power_stress, directory, ledger) if seed is None else None
+        with _interruptible(granted), Console(stderr=True).status("building the markets") as spinner:
+            game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
+            spinner.update("predictions")
+            models = _predictor(predictor, chosen, secret, game, granted, figures, model)
+            spinner.update("releasing")
+            written = _written(granted, chosen, secret, game, models, seed or 0, directory)
+            spinner.update("clearing the markets with the release (it is written already)")
+            outcome = game.clear(written.release.released.values)
+            written.evaluated(outcome)
     _report(directory, written.release, outcome, secret, as_json=as_json)
+
+
+def _written(
+    granted: "Granted | None",
+    mechanism: "Laplace",
+    secret: Sensitive,
+    game: "GaucCoordination",
+    predictor: "Predictor | None",
+    seed: int,
+    directory: Path,
+) -> "Written":
+    """The release on the disk: private where a budget was granted, else seeded."""
+    from ppsm.owner.private_release import PURPOSE, Written
+    from ppsm.owner.release_files import refuse_to_replace
+
+    if granted is not None:
+        return granted.draw(game, predictor).restore().write()
+    noisy = mechanism.perturb_with_seed(secret, game, predictor, seed=seed, purpose=PURPOSE)
+    refuse_to_replace(directory, noisy)
+    return Written.to(directory, game.case, mechanism.process(noisy, game, predictor))
 
 
 def _granted(
@@ -157,19 +175,16 @@ def _granted(
     )
 
 
-def _insist_on_consent(predictor: PredictorName, publish: bool, seed: int | None) -> None:
-    """Exact figures of the true demand can be inverted, so only the owner's own words let them out."""
-    if predictor is PredictorName.PUBLIC and seed is None and not publish:
+def _published_figures(predictor: PredictorName, file: Path | None) -> "PublishedFigures | None":
+    """What the market has published; only the owner's own words bring figures of the true demand in."""
+    from ppsm.privacy import PublishedFigures
+
+    if (file is not None) != (predictor is PredictorName.PUBLIC):
         raise InputError(
-            "the predictor 'public' publishes the exact cost and prices of the market cleared with the true "
-            "demand, from which whoever knows all entries but one can compute that one: leave it out, or, if "
-            "the market publishes these figures anyway, say so with --publish-exact-figures."
+            "the predictor 'public' and --published FILE go together, found one of them: give the figures "
+            "that the market has published as FILE (docs/mechanism.md has its form), or leave both out."
         )
-    if publish and predictor is not PredictorName.PUBLIC:
-        raise InputError(
-            f"--publish-exact-figures was given with the predictor '{predictor}', which publishes nothing: "
-            "leave it out, or choose --predictor public."
-        )
+    return None if file is None else PublishedFigures.read(file)
 
 
 def _refuse_to_learn_from_the_secret(case: Case, model: Path | None) -> None:
@@ -226,20 +241,23 @@ def _predictor(
     secret: Sensitive,
     game: "GaucCoordination",
     granted: "Granted | None",
-    seed: int | None,
+    figures: "PublishedFigures | None",
     model: Path | None,
 ) -> "Predictor | None":
     """The models of steps 2a and 3a, chosen before the release."""
-    from ppsm.mechanism import ModelBased, PPSM_p
-    from ppsm.owner.private_release import simulated_outcome
+    from ppsm.mechanism import ModelBased, PPSM_p, PublicOutcome
+    from ppsm.privacy import simulated_publication
 
     if not isinstance(mechanism, PPSM_p):
         return None  # it repairs nothing, so it predicts nothing
-    if name is PredictorName.MODEL:
-        return ModelBased()
     if name is PredictorName.LEARNED:
         return _learned(mechanism, game, model)
-    return simulated_outcome(secret, game, seed or 0) if granted is None else granted.publish(game)
+    if figures is None:
+        return ModelBased()
+    if granted is not None:
+        return granted.rest_on(figures)
+    # Beside seeded noise nothing is noted: the result promises nothing.
+    return PublicOutcome(simulated_publication(figures.result, dataset=secret.dataset), seed=0)
 
 
 def _learned(mechanism: "Laplace", game: "GaucCoordination", model: Path | None) -> "Learned":

@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ppsm.cases import load_case
+from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.output import summary_lines, writable_directory
+from ppsm.cli.secret import owner_directory
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
 from ppsm.files import write_atomically
@@ -21,6 +23,7 @@ from ppsm.files import write_atomically
 if TYPE_CHECKING:
     from ppsm.experiments.row import Row
     from ppsm.experiments.run import Tally
+    from ppsm.experiments.store import RowStore
 
 TABLE, FIGURE = "tradeoff.csv", "tradeoff.svg"
 
@@ -41,10 +44,12 @@ def tradeoff(
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
-    """Compare the mechanisms over several alphas with seeded noise on the case's public demand.
+    """Compare the mechanisms over several alphas with seeded noise on the case's own demand.
 
-    Writes rows.parquet, tradeoff.csv and tradeoff.svg. Ctrl-C leaves what was done so far, complete; the
-    same command goes on from there. Exit codes: 0 done; 2 unusable input; 130 interrupted.
+    Writes rows.parquet, tradeoff.csv and tradeoff.svg. The demand of a built-in case is public; that of any
+    other is a secret, and all of it goes to DIR/owner, which nobody else can enter. Ctrl-C leaves what was
+    done so far, complete; the same command goes on from there. Exit codes: 0 done; 2 unusable input; 130
+    interrupted.
     """
     loaded = load_case(case)
     check_stress(loaded, power_stress, gas_stress)
@@ -53,7 +58,9 @@ def tradeoff(
     if not time_limit > 0:
         raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
     distances, widths = numbers(alphas, "alphas"), (fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d"))
-    directory = writable_directory(out)
+    shared = writable_directory(out)
+    public = case in builtin_cases()
+    directory = shared if public else owner_directory(shared)
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.experiments.engines import InProcess
     from ppsm.experiments.grid import Grid, single_cell
@@ -61,6 +68,7 @@ def tradeoff(
     from ppsm.experiments.run import insist_on_results, run_grid
     from ppsm.experiments.store import RowStore
     from ppsm.experiments.tuning import Limits
+    from ppsm.owner.release_files import OWNER_MODE
 
     limits = Limits.of_single_cell(time_limit)
     instances = single_cell(
@@ -73,7 +81,7 @@ def tradeoff(
         limits=limits,
         batches=tuple((each,) for each in instances),
     )
-    store = RowStore(directory)
+    store = RowStore(directory) if public else RowStore(directory, mode=OWNER_MODE)
     store.rows()  # foreign files are refused before any work
     store.insist_on(grid.settings)
     interrupted = False
@@ -94,7 +102,7 @@ def tradeoff(
             interrupted = True
     rows = store.rows_of(grid.keys)
     insist_on_results(rows)
-    _finish(directory, rows, as_json=as_json)
+    _finish(store, rows, public=public, as_json=as_json)
     if interrupted:
         sys.stderr.write(
             f"interrupted after {len(rows)} of {len(instances)} runs, which are kept in {directory}: run the "
@@ -103,17 +111,19 @@ def tradeoff(
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _finish(directory: Path, rows: "list[Row]", *, as_json: bool) -> None:
+def _finish(store: "RowStore", rows: "list[Row]", *, public: bool, as_json: bool) -> None:
     from ppsm.experiments.panels import tradeoff_figure
     from ppsm.experiments.summaries import as_csv, summarise, summary_table
     from ppsm.figures.style import save_figure
 
-    summaries = summarise(rows)
-    write_atomically(directory / TABLE, as_csv(summary_table(summaries)))
+    summaries, directory = summarise(rows), store.directory
+    write_atomically(directory / TABLE, as_csv(summary_table(summaries)), mode=store.mode)
     save_figure(tradeoff_figure(summaries), directory / FIGURE)
-    if as_json:
+    (directory / FIGURE).chmod((directory / TABLE).stat().st_mode)
+    if as_json and public:
         sys.stdout.write(json.dumps([asdict(each) for each in summaries], indent=2, allow_nan=False) + "\n")
         return
-    console = Console()
-    console.print(summary_lines(summaries, title="Privacy against fidelity (seeded noise, not private)"))
+    console = Console(stderr=not public)
+    kind = "seeded noise, not private" if public else "for the owner only: do not pass on"
+    console.print(summary_lines(summaries, title=f"Privacy against fidelity ({kind})"))
     console.print(f"Table: {directory / TABLE}   picture: {directory / FIGURE}", highlight=False)

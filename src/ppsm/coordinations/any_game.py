@@ -12,13 +12,14 @@ from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.coordinations.fixed_prices import Public, Sides, decide_at_prices
 from ppsm.errors import InputError, ModelError
-from ppsm.fidelity.problem import PublicBounds
+from ppsm.fidelity.problem import Bands, PublicBounds
 from ppsm.games.follower import Follower
 from ppsm.games.several_followers import Followers
 from ppsm.games.stackelberg import StackelbergGame
 from ppsm.interrupts import watched
+from ppsm.mechanism.band_game import enclosed_optimum
 from ppsm.mechanism.coordination import Decision, Outcome, published
-from ppsm.mechanism.theory import CostOfPrivacy, cost_of_privacy
+from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.program import BilevelProgram
 
@@ -157,34 +158,13 @@ class GameCoordination:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names)
 
-    def cost_of_privacy(
-        self, decision: Decision, prices: FloatArray, entry_widths: FloatArray
-    ) -> CostOfPrivacy | str:
-        """The paper's theorem for this leader, integers fixed at the decision."""
-        program = self._program
+    def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
+        """The leader's game over all vectors in the bands, see :mod:`ppsm.mechanism.band_game`."""
         if len(self._followers.seats) > 1:
             return "the game has other followers, which answer the decision"
-        if program.response_matrix.nnz or program.response_cost.any() or program.price_cost.any():
-            return "the leader sees the follower's answer, or prices in its objective"
-        banded = np.zeros(len(self.price_names), dtype=np.bool_)
-        entries = self._follower.parameter_map.tocoo()
-        banded[entries.row] = True
-        if np.isin(np.unique(program.price_matrix.indices), np.flatnonzero(~banded)).any():
-            return (
-                "the leader sees prices of rows that the sensitive vector does not enter, which have no band"
-            )
-        widths = np.zeros(banded.size)
-        np.maximum.at(widths, entries.row, entry_widths[entries.col] / np.abs(entries.data))
-        if not np.isfinite(widths).all():
-            return "a price band is infinite"
-        try:
-            return cost_of_privacy(program, self._follower.sign * prices, widths, self._own(decision))
-        except InputError:
-            return "the leader has no solution at the predicted prices with its integers fixed"
-
-    def separate(self) -> "GameCoordination":
-        """The same object: every solve starts from nothing, so nothing is left behind."""
-        return self
+        return enclosed_optimum(
+            self._program, self._follower.parameter_map, self._bounds, self._own(decision), bands
+        )
 
     def _checked(self, demand: ArrayLike) -> FloatArray:
         return frozen_vector(demand, len(self.entry_names), "the demand", names=self.entry_names)

@@ -17,10 +17,12 @@ from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
 from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError
+from ppsm.fidelity.problem import Bands
 from ppsm.games.follower import Follower
 from ppsm.interrupts import watched
 from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 from ppsm.markets.model.followers import PowerAnswer
+from ppsm.mechanism.band_game import BandedPrices, EntryBands
 from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.history import InventedDays, invent_days
 from ppsm.mechanism.theory import CostOfPrivacy
@@ -158,34 +160,22 @@ class GaucCoordination:
         """What the markets publish."""
         return published(self.clear(demand), GAS, self.price_names)
 
-    def cost_of_privacy(
-        self, decision: Decision, prices: FloatArray, entry_widths: FloatArray
-    ) -> CostOfPrivacy | str:
-        """With commitment and bids fixed: no cost while raised prices leave every bid valid, else unknown.
-
-        The widths are those of the deliveries; a plant at a junction without one has the largest of them.
-        """
+    def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
+        """At most what was decided, while every price in the bands leaves its bids valid; no lower side."""
         power = decision.detail
         if not isinstance(power, PowerAnswer):
             return "the decision does not say which bids were selected"
-        places = self.followers.gas.market.demand_to_balance
-        widths = np.asarray(places @ entry_widths)
-        widths[np.diff(places.indptr) == 0] = float(entry_widths.max(initial=0.0))
-        raised = (prices + widths)[self.followers.gas.plants]
-        valid = bool((raised <= self.followers.levels.caps_at(power.levels)).all())
-        cost = decision.leader_cost
-        return CostOfPrivacy(cost, 0.0, cost, cost if valid else math.inf, indicative=True)
-
-    def separate(self) -> "GaucCoordination":
-        """The same game with models, solvers and memory of its own."""
-        return GaucCoordination(
-            self.case,
-            self.power_stress,
-            GasAwareCommitment(self.case),
-            gap=self.gap,
-            time_limit=self.time_limit,
-            proof=self.proof,
-        )
+        gas = self.followers.gas.market
+        program = self.follower_at(decision).program
+        inside = EntryBands.of(bands, program, 1.0, len(self.entry_names))
+        open_prices = BandedPrices(program, self.follower_at(decision).parameter_map, inside)
+        caps = self.followers.levels.caps_at(power.levels)
+        for plant in np.flatnonzero(np.isfinite(caps)):
+            weights = np.zeros(program.shape[0])
+            weights[gas.balance_rows[self.followers.gas.plants[plant]]] = 1.0
+            if open_prices.highest(weights) > caps[plant]:
+                return "prices within the bands can make a selected bid invalid"
+        return CostOfPrivacy(-math.inf, decision.leader_cost)
 
 
 def case_days(

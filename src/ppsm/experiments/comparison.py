@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ppsm.arrays import FloatArray
 from ppsm.coordinations import GaucCoordination
-from ppsm.errors import InputError
+from ppsm.errors import InputError, LedgerError
 from ppsm.experiments.conclusion import Comparison
 from ppsm.experiments.engines import InProcess
 from ppsm.experiments.grid import Grid, single_cell
@@ -26,12 +26,11 @@ from ppsm.experiments.variants import LEARNED
 from ppsm.files import write_atomically
 from ppsm.interrupts import Watch, watched
 from ppsm.mechanism import PPSM, Dossier, ModelBased
-from ppsm.owner.private_release import Granted, cell_name, fingerprint
-from ppsm.owner.release_files import DOSSIER, OWNER_MODE, write_release
-from ppsm.privacy import OwnerOnly, Sensitive, for_owner_only
+from ppsm.owner.private_release import Granted, cell_name, mark_of, one_at_a_time, open_ledger
+from ppsm.owner.release_files import OWNER_MODE, read_release, write_evaluation, write_release
+from ppsm.privacy import Ledger, OwnerOnly, Sensitive, for_owner_only
 
 _MARKER = "demand-id.txt"
-_FINGERPRINT_DIGITS = 32
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,7 +38,8 @@ class Job:
     """What is to be compared, and where the files go.
 
     ``public`` says that the demand is public test data. ``seconds`` limits each clearing with a release.
-    ``draws`` are their numbers: each has noise of its own.
+    ``draws`` are their numbers: each has noise of its own. ``ledger`` is charged for the release of a secret;
+    None is the user's own.
     """
 
     setting: Setting
@@ -50,6 +50,7 @@ class Job:
     seconds: float
     directory: Path
     owner: Path
+    ledger: Path | None = None
 
     @property
     def limits(self) -> Limits:
@@ -152,12 +153,18 @@ def public_example(job: Job, comparison: Comparison) -> ExampleRelease:
     for name in ("laplace", "ppsm"):
         release = simulate_instance(job.workspace, shown[name])
         dossiers[name] = release.dossier.with_evaluation(game.clear(release.released.values))
-    write_release(job.directory, job.setting.case, dossiers["ppsm"])
+    _write(job, dossiers["ppsm"])
     return ExampleRelease(dossiers["ppsm"], dossiers["laplace"])
 
 
+def _write(job: Job, dossier: Dossier) -> None:
+    write_release(job.directory, job.setting.case, dossier)
+    if dossier.evaluation is not None:
+        write_evaluation(job.directory, dossier.evaluation)
+
+
 def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], None]) -> ExampleRelease:
-    """A private release of the secret, charged to the ledger of the output directory; made once.
+    """A private release of the secret, charged to the ledger; made once.
 
     ``kept`` is that of an earlier call (:func:`kept_release`).
     """
@@ -171,7 +178,7 @@ def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], No
         describe("clearing the markets with the release (it is written already)")
         evaluated = dossier.with_evaluation(game.clear(dossier.released.values))
         watch.check()
-    write_release(job.directory, job.setting.case, evaluated)
+    _write(job, evaluated)
     return ExampleRelease(evaluated)
 
 
@@ -179,11 +186,13 @@ def _private_release(
     job: Job, game: GaucCoordination, watch: Watch, describe: Callable[[str], None]
 ) -> Dossier:
     cell = cell_name(job.setting.case, job.setting.power_stress)
-    granted = Granted.begin(job.mechanism, job.secret, cell, directory=job.directory, owner=job.owner)
-    watch.check()
-    describe("the private release")
-    # An exact market result of the true demand can be inverted: a secret gets none published here.
-    return granted.draw(game, ModelBased()).restore().write().release.dossier
+    with one_at_a_time(job.owner):
+        granted = Granted.begin(
+            job.mechanism, job.secret, cell, directory=job.directory, owner=job.owner, ledger=job.ledger
+        )
+        watch.check()
+        describe("the private release")
+        return granted.draw(game, ModelBased()).restore().write().release.dossier
 
 
 def kept_release(job: Job) -> Dossier | None:
@@ -191,8 +200,7 @@ def kept_release(job: Job) -> Dossier | None:
 
     Files of another job, or of something else, are refused.
     """
-    file = job.directory / DOSSIER
-    kept = Dossier.from_json(file.read_text(encoding="utf-8")) if file.exists() else None
+    kept = read_release(job.directory)
     if kept is not None and not kept.private:
         kept = None
     if kept is not None and job.public:
@@ -201,9 +209,11 @@ def kept_release(job: Job) -> Dossier | None:
             "choose another directory with --out."
         )
     if not job.public:
-        _refuse_another_demand(job)
-    if kept is not None:
-        _refuse_other_parameters(job, kept)
+        ledger = open_ledger(job.ledger, job.secret.dataset, job.mechanism)
+        _refuse_another_demand(job, ledger)
+        if kept is not None:
+            _refuse_other_parameters(job, kept)
+            _refuse_uncharged(job, kept, ledger)
     job.store.rows()
     job.store.insist_on(job.grid(job.setting.case.name).settings)
     return kept
@@ -219,11 +229,18 @@ def _refuse_other_parameters(job: Job, kept: Dossier) -> None:
         )
 
 
-def _refuse_another_demand(job: Job) -> None:
-    """A directory is for one demand; its fingerprint stays with the owner."""
+def _refuse_uncharged(job: Job, kept: Dossier, ledger: Ledger) -> None:
+    if not ledger.confirm(kept.noisy):
+        raise LedgerError(
+            f"The ledger {ledger.path} has not charged the release in {job.directory}: use the ledger that "
+            "did, or choose another directory with --out."
+        )
+
+
+def _refuse_another_demand(job: Job, ledger: Ledger) -> None:
+    """A directory is for one demand; what tells it from others needs the ledger's key."""
     setting, marker = job.setting, job.owner / _MARKER
-    cell = cell_name(setting.case, setting.power_stress)
-    mine = f"{cell} {fingerprint(job.secret)[:_FINGERPRINT_DIGITS]}\n"
+    mine = mark_of(job.secret, cell_name(setting.case, setting.power_stress), ledger) + "\n"
     if not marker.exists():
         write_atomically(marker, mine, mode=OWNER_MODE)
     elif marker.read_text(encoding="utf-8") != mine:

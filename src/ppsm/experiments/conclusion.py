@@ -191,7 +191,7 @@ def _learned(rows: Sequence[Row]) -> str:
     alpha = first.alpha
     value, prices = _known((first.cross_validated_value_percent, first.cross_validated_prices_percent))
     text = (
-        f"If the market published nothing today, PPSM would have to learn from the past (here "
+        f"Where the market publishes nothing, PPSM may learn from the past (here "
         f"{first.history_days:.0f} invented days); on days left out such predictions are off by "
         f"{_percent(value)} (the gas market's cost) and "
         f"{_percent(prices)} (prices). At alpha {alpha:g} MWh the markets "

@@ -194,7 +194,7 @@ def _positive(experiment: Experiment, *names: str) -> None:
 _PAPER: dict[str, Any] = {"alphas": (10.0, 100.0, 1000.0), "etas": (0.001,), "repetitions": 30}
 _THREE = ("laplace", "ppsm-p", "ppsm")
 GRIDS: dict[str, dict[str, Any]] = {
-    "table1": {**_PAPER, "mechanisms": (*_THREE, "ppsm+prior", "ppsm+prior5")},
+    "table1": {**_PAPER, "mechanisms": (*_THREE, "ppsm+measured", "ppsm+prior", "ppsm+prior5")},
     "table2": {**_PAPER, "alphas": (1000.0,), "etas": (0.001, 0.01, 0.1), "mechanisms": _THREE},
     "figure3": {**_PAPER, "mechanisms": _THREE},
     # Beyond the paper.
@@ -204,7 +204,11 @@ GRIDS: dict[str, dict[str, Any]] = {
         "mechanisms": ("ppsm", "ppsm+prior20", "ppsm+prior", "ppsm+prior5"),
         "repetitions": 5,
     },
-    "predictors": {**_PAPER, "mechanisms": ("ppsm", "ppsm+model", "ppsm+learned"), "repetitions": 5},
+    "predictors": {
+        **_PAPER,
+        "mechanisms": ("ppsm", "ppsm+measured", "ppsm+model", "ppsm+learned"),
+        "repetitions": 5,
+    },
     "alphas": {**_PAPER, "alphas": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), "mechanisms": _THREE},
     # Noise of a ten-thousandth of a MWh: what predictions and bands cost by themselves.
     "noise-free": {**_PAPER, "alphas": (1e-4,), "etas": (0.001, 0.01, 0.1), "mechanisms": _THREE},

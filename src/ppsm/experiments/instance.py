@@ -133,6 +133,8 @@ class Workspace:
             given["prior"] = self._prior(instance, variant.prior_spread)
         if "l1" in variant.options:
             given["norm"] = "l1"
+        # Of entries alone unless the variant says so: alpha and the noise are then those of the paper.
+        given["total_share"] = None if "measured" in variant.options else 0.0
         return PPSM(**given, eta_d=instance.eta_d) if variant.mechanism == PPSM.name else PPSM_p(**given)
 
     def _prior(self, instance: Instance, known_to: float) -> PublicPrior:
@@ -148,7 +150,7 @@ class Workspace:
     def predictor(self, instance: Instance) -> Predictor:
         """The models of steps 2a and 3a that an instance names."""
         options = Variant.named(instance.mechanism).options
-        if "model" in options:
+        if {"model", "measured"} & options:
             return ModelBased()
         return self._learner(instance) if "learned" in options else self._public_outcome(instance)
 
@@ -287,7 +289,7 @@ def _prediction_columns(original: Outcome, follower: str, release: Release) -> d
 def _distance_columns(truth: FloatArray, release: Release) -> dict[str, Any]:
     found = asdict(distances(truth, release))
     distance = release.dossier.theory.distance
-    return {**found, "expected_l2_bound": distance.expected_l2, "dimension": int(truth.size)}
+    return {**found, "likely_l2_bound": distance.likely_l2, "dimension": int(truth.size)}
 
 
 def _fidelity_columns(release: Release) -> dict[str, Any]:

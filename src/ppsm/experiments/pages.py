@@ -8,7 +8,7 @@ import io
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -61,8 +61,13 @@ class Setting:
         """The stress in words."""
         power = f"power load {self.power_stress:+.0%}"
         if self.gas_stress is None:
-            return f"{power}, gas demand from the owner's file"
+            return f"{power}, gas demand known to its owner alone"
         return f"{power}, gas demand {self.gas_stress:+.0%}"
+
+    @property
+    def without_secret(self) -> "Setting":
+        """The same for everybody, where the demand is a secret: its stress tells every entry of it."""
+        return replace(self, gas_stress=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +101,7 @@ def shareable_page(setting: Setting, example: ExampleRelease, comparison: Compar
     noise, prices = dossier.noisy.record, _prices(example)
     return _render(
         "shareable.html",
-        setting=setting,
+        setting=setting.without_secret if comparison is None else setting,
         private=dossier.private,
         statement=dossier.statement,
         entries=noise.dimension,
@@ -224,8 +229,8 @@ def _publication_words(dossier: Dossier) -> str:
         return "The original market published nothing, so only prices of the release are shown."
     if publication.recorded:
         return (
-            f"The prices before are public: the market published them at {publication.time} "
-            f"({publication.purpose}), by an explicit act that the ledger notes under the hash "
+            f"The prices before are public: the market published them for {publication.day} "
+            f"({publication.source}; {publication.rounding}), which the ledger notes under the hash "
             f"{publication.entry_hash}. The prices after come from the release alone."
         )
     return (
@@ -267,10 +272,10 @@ def _step_words(step: Step) -> str:
 
 def _theory_words(dossier: Dossier) -> str:
     distance = dossier.theory.distance
-    bound = distance.expected_l1
+    bound = distance.likely_l1
     if bound is None or not math.isfinite(bound):
         return f"Theory gives no bound on the distance: {distance.premise}."
     return (
-        f"Theory: on average over the noise the release is within {bound:,.0f} MWh (L1) of the true demand, "
-        f"provided that {distance.premise}."
+        f"Theory: in 95 % of releases the released demand is within {bound:,.0f} MWh (L1) of the true one. "
+        f"Premise: {distance.premise}."
     )

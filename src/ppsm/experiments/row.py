@@ -84,7 +84,7 @@ class Row(Instance):
     l2_released: float | None = None
     l2_bound: float | None = None
     truth_in_bands: bool | None = None
-    expected_l2_bound: float | None = None
+    likely_l2_bound: float | None = None
     dimension: int | None = None
     widening: float | None = None
     fidelity_status: str | None = None

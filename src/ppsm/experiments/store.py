@@ -7,7 +7,6 @@ that were asked for. A lock keeps a second run out; the system drops it when the
 ends.
 """
 
-import fcntl
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +20,7 @@ import pyarrow.parquet as pq
 
 from ppsm.errors import FileFormatError, InputError
 from ppsm.experiments.row import Cell, Key, Row
-from ppsm.files import write_atomically, write_bytes_atomically
+from ppsm.files import alone, write_atomically, write_bytes_atomically
 from ppsm.mechanism.coordination import Outcome
 
 ROWS, PARTS, SETTINGS, ORIGINALS, LOCK = "rows.parquet", "parts", "settings.json", "originals.json", ".lock"
@@ -39,13 +38,8 @@ class RowStore:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other runs out of the directory."""
-        with (self.directory / LOCK).open("w") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(
-                    f"another run is writing to {self.directory}; wait for it, or give another --out."
-                ) from None
+        busy = f"another run is writing to {self.directory}; wait for it, or give another --out."
+        with alone(self.directory / LOCK, busy):
             yield
 
     def insist_on(self, settings: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@
               ``+prior5`` and so on (drawn once per cell and repetition)
 ``+l1``       L1 distance in step 3b, the likelihood of Laplace noise, instead of the paper's L2
 ``+model``    nothing is published: M_L and M_F solve the market's public model
+``+measured`` the same, and a part of epsilon measures the total (:mod:`ppsm.mechanism.split`)
 ``+learned``  M_L and M_F learned from a simulated public past of the market at this power stress and alpha
 """
 
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 from ppsm.errors import InputError
 from ppsm.mechanism.mechanisms import MECHANISMS, Laplace
 
-OPTIONS = ("prior", "l1", "model", "learned")
+OPTIONS = ("prior", "l1", "measured", "model", "learned")
+_PREDICTORS = {"measured", "model", "learned"}
 # How well a public history knows an entry; the paper has no such row. Hourly forecasts of gas demand at four
 # Spanish sites have mean absolute errors of 3 to 10 %, those further ahead more (Energy 244:122562, 2022).
 PRIOR_SPREAD = 0.1
@@ -40,10 +42,10 @@ class Variant:
                 f"the mechanism '{name}' is unknown; expected one of {', '.join(MECHANISMS)}, the last two "
                 f"also with {', '.join(f'+{option}' for option in OPTIONS)} (or +prior5 for 5 %)."
             )
-        if {"model", "learned"} <= set(kinds) or len(set(kinds)) < len(kinds):
+        if len(_PREDICTORS & set(kinds)) > 1 or len(set(kinds)) < len(kinds):
             raise InputError(
                 f"the mechanism '{name}' asks for two predictors or for an option twice; expected each "
-                "option once, and '+model' or '+learned'."
+                "option once, and '+measured', '+model' or '+learned'."
             )
         return cls(mechanism, frozenset(options))
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import INFINITY, FloatArray, frozen_vector
 from ppsm.errors import InputError, SecretExposureError
 from ppsm.fidelity.tuning import TUNING
+from ppsm.privacy.released import Released
 from ppsm.privacy.sensitive import Sensitive
 
 Norm = Literal["l2", "l1"]
@@ -196,6 +197,45 @@ class Prior:
             )
         factor = 2.0 * self.noise_scale**2 if norm == "l2" else 0.5 * self.noise_scale
         return mean, factor / spread**2
+
+
+@dataclass(frozen=True)
+class MeasuredTotal:
+    """A noisy total beside noisy entries, which weighs in by its likelihood.
+
+    With noise of scale b on the entries and b' on the total the distance becomes
+
+        l2:  sum (d - d~)^2 + (b / b')^2 (sum d - total)^2
+        l1:  sum |d - d~|   + (b / b')   |sum d - total|
+    """
+
+    value: float
+    scale: float
+    entry_scale: float
+
+    @classmethod
+    def of(cls, released: object) -> Self | None:
+        """The total that was measured with a release; None without one, and for anything else."""
+        if not isinstance(released, Released) or released.total is None:
+            return None
+        record = released.record
+        return None if record.total_scale is None else cls(released.total, record.total_scale, record.scale)
+
+    @property
+    def ratio(self) -> float:
+        """How many times as exact as an entry the total is."""
+        return self.entry_scale / self.scale
+
+    def spread_over(self, values: FloatArray) -> FloatArray:
+        """The entries that are nearest to both measurements, whatever bounds and the market say."""
+        pull = self.ratio**2 / (1.0 + values.size * self.ratio**2)
+        return values + pull * (self.value - float(values.sum()))
+
+
+def measured_entries(released: Released) -> FloatArray:
+    """The entries by all that was measured: corrected by a total where there is one."""
+    total = MeasuredTotal.of(released)
+    return released.values if total is None else total.spread_over(released.values)
 
 
 @dataclass(frozen=True, eq=False)

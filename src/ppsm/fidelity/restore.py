@@ -20,6 +20,7 @@ from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
 from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.problem import (
     Bands,
+    MeasuredTotal,
     Method,
     Norm,
     Prior,
@@ -69,7 +70,8 @@ def restore(
     :class:`Bands` has absolute widths), ``bounds`` is a pair (lower, upper) that everybody knows, by
     default ``(0, inf)``. If nothing satisfies the bands and ``elastic`` is set, both are widened by the
     least common factor, which the result reports. ``method`` names one of SCIP's textbook forms instead of
-    our search; they know only the l2 distance and are slower by orders of magnitude.
+    our search; they know only the l2 distance and are slower by orders of magnitude. A total that was
+    measured with ``released`` weighs in (:class:`~ppsm.fidelity.problem.MeasuredTotal`).
     """
     bands = Bands.relative(target_value, target_prices, eta_p=eta_p, eta_d=eta_d)
     restorer = Restorer.of(follower)
@@ -136,7 +138,8 @@ class Restorer:
         checked = bands.checked(self.names)
         public = PublicBounds.of(bounds, self.names)
         strengths = None if prior is None else prior.strengths(self.names, norm)
-        task = _Task(self, values, checked, public, norm, strengths, limits or SearchLimits(), method)
+        total = MeasuredTotal.of(released)
+        task = _Task(self, values, checked, public, norm, strengths, total, limits or SearchLimits(), method)
         return task.run(started, elastic=elastic)
 
     def core(
@@ -146,9 +149,12 @@ class Restorer:
         bounds: PublicBounds,
         norm: Norm,
         prior: tuple[FloatArray, FloatArray] | None,
+        total: MeasuredTotal | None = None,
     ) -> Core:
         """The scaled problem."""
-        return build_core(self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior)
+        return build_core(
+            self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior, total
+        )
 
     def search(self, core: Core, asked: SearchLimits, method: Method) -> SearchOutcome:
         """Run the search that suits a problem; a little of the gap is left to the polish."""
@@ -234,11 +240,12 @@ class _Task:
         bounds: PublicBounds,
         norm: Norm,
         prior: tuple[FloatArray, FloatArray] | None,
+        total: MeasuredTotal | None,
         limits: SearchLimits,
         method: Method,
     ) -> None:
         self.restorer, self.values, self.bands, self.bounds = restorer, values, bands, bounds
-        self.norm, self.prior, self.limits, self.method = norm, prior, limits, method
+        self.norm, self.prior, self.total, self.limits, self.method = norm, prior, total, limits, method
         unit = restorer.scaled.quantity_unit
         self.objective_unit = unit**2 if norm == "l2" else unit
 
@@ -274,7 +281,7 @@ class _Task:
 
     def _core(self, factor: float) -> Core:
         bands = self.bands.widened(factor)
-        return self.restorer.core(self.values, bands, self.bounds, self.norm, self.prior)
+        return self.restorer.core(self.values, bands, self.bounds, self.norm, self.prior, self.total)
 
     def _widen(self, started: float) -> tuple[float, float, Core, _Found]:
         """Find the least widening, then solve with it; the time limit holds for all of it."""

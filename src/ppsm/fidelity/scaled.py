@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import Multipliers, multipliers_of
-from ppsm.fidelity.problem import Bands, Norm, PublicBounds
+from ppsm.fidelity.problem import Bands, MeasuredTotal, Norm, PublicBounds
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.qp import QpWorkspace
@@ -167,9 +167,23 @@ class ScaledFollower:
         return row_lower, row_upper, column_lower, column_upper
 
 
+@dataclass(frozen=True)
+class TotalTerm:
+    """``curvature (sum d - target)^2 + weight |sum d - target|``: what a measured total adds."""
+
+    target: float
+    curvature: float
+    weight: float
+
+    def of(self, parameter: FloatArray) -> float:
+        """What it is worth at a parameter vector."""
+        off = float(parameter.sum()) - self.target
+        return self.curvature * off**2 + self.weight * abs(off)
+
+
 @dataclass(frozen=True, eq=False)
 class Core:
-    """``min sum curvature e^2 + slope e + weight |e| + constant`` over faithful ``d = reference + e``.
+    """``min sum curvature e^2 + slope e + weight |e| + constant + total``, faithful ``d = reference + e``.
 
     Faithful: ``lower <= d <= upper``, ``value_lower <= V(d) <= value_upper`` and some optimal dual of V(d)
     has prices in ``[price_lower, price_upper]``; infinite limits mean that nothing is asked.
@@ -187,6 +201,7 @@ class Core:
     value_upper: float
     price_lower: FloatArray
     price_upper: FloatArray
+    total: TotalTerm | None = None
 
     @property
     def has_value_band(self) -> bool:
@@ -206,7 +221,8 @@ class Core:
     @cached_property
     def is_least_squares(self) -> bool:
         """Whether the distance is a weighted sum of squares around the reference, as in the paper."""
-        return bool((self.curvature > 0).all() and not self.slope.any() and not self.weight.any())
+        separable = self.total is None and not self.slope.any() and not self.weight.any()
+        return bool(separable and (self.curvature > 0).all())
 
     @cached_property
     def shift(self) -> FloatArray:
@@ -221,7 +237,7 @@ class Core:
         """The distance of a parameter vector."""
         move = parameter - self.reference
         terms = self.curvature * move**2 + self.slope * move + self.weight * np.abs(move)
-        return float(terms.sum()) + self.constant
+        return float(terms.sum()) + self.constant + (0.0 if self.total is None else self.total.of(parameter))
 
     def held_at(self, parameter: FloatArray) -> IntArray:
         """Which entries sit at a public bound: -1 at the lower, 1 at the upper, 0 at none."""
@@ -236,7 +252,10 @@ class Core:
 
     @cached_property
     def least(self) -> float:
-        """The distance of the nearest vector within the public bounds: no faithful one is nearer."""
+        """The distance of the nearest vector within the public bounds: no faithful one is nearer.
+
+        Without what a measured total adds, which is never negative.
+        """
         centre = self.reference
         if self.slope.any():
             # w |e| + k e^2 + s e is convex in each e: zero, or the stationary point on either side, clipped.
@@ -245,7 +264,7 @@ class Core:
                 -np.sign(self.slope) * np.maximum(0.0, np.abs(self.slope) - self.weight) / (2 * curved)
             )
             centre = centre + np.where(self.curvature > 0, stationary, 0.0)
-        return self.objective(np.clip(centre, self.lower, self.upper))
+        return replace(self, total=None).objective(np.clip(centre, self.lower, self.upper))
 
     @cached_property
     def negligible(self) -> float:
@@ -263,6 +282,7 @@ def build_core(
     bounds: PublicBounds,
     norm: Norm,
     prior: tuple[FloatArray, FloatArray] | None,
+    total: MeasuredTotal | None = None,
 ) -> Core:
     """Scale a problem, turn it into a minimisation, and complete the square of its distance.
 
@@ -312,4 +332,10 @@ def build_core(
         value_upper=value_limits[1],
         price_lower=price_limits[0],
         price_upper=price_limits[1],
+        total=None if total is None else _total_term(total, norm, quantity),
     )
+
+
+def _total_term(total: MeasuredTotal, norm: Norm, quantity: float) -> TotalTerm:
+    target, ratio = total.value / quantity, total.ratio
+    return TotalTerm(target, ratio**2, 0.0) if norm == "l2" else TotalTerm(target, 0.0, ratio)

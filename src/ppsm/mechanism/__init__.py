@@ -5,11 +5,13 @@
     mechanisms            Laplace, PPSM_p, PPSM: the five steps in order, and the Release they return
     steps                 steps 2a to 3b one by one, and what is done where bands cannot be met
     coordination          what they ask of a game (two are in ppsm.coordinations), Decision, Outcome
+    split                 what of epsilon goes to the entries and to their total
     predictors, learned   the models of steps 2a and 3a: PublicOutcome, ModelBased, Learned
     history               what Learned learns from
     prior                 public knowledge about the entries
     dossier               how a release came about, public parts only
     guarantees, theory    what theory says of a release, and the theorems themselves
+    band_game             what encloses the leader's cost for all vectors in the bands
     tuning                the numbers that steer the steps
 """
 

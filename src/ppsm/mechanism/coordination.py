@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, InputError
+from ppsm.fidelity.problem import Bands
 from ppsm.games.follower import Follower
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
@@ -192,10 +193,5 @@ class Coordination(Protocol):
     def market_result(self, demand: FloatArray) -> MarketResult:
         """Play the game and return what the market publishes; an error where it cannot be played."""
 
-    def cost_of_privacy(
-        self, decision: Decision, prices: FloatArray, entry_widths: FloatArray
-    ) -> CostOfPrivacy | str:
-        """How far prices in the band can move the leader's cost; or one clause on why it cannot be said."""
-
-    def separate(self) -> "Coordination":
-        """The same game with solvers of its own: what it sees leaves no trace in this one."""
+    def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
+        """What encloses the leader's cost for all vectors in the bands; or one clause on why nothing does."""

@@ -6,23 +6,23 @@ no field here could hold it.
 """
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ppsm.errors import FileFormatError, InputError
 from ppsm.fidelity.problem import Norm
+from ppsm.files import of_format
 from ppsm.mechanism.coordination import Outcome, reading
 from ppsm.mechanism.guarantees import Guarantees
 from ppsm.mechanism.predictors import PredictorNote
 from ppsm.mechanism.prior import PublicPrior
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released
+from ppsm.privacy.statement import figures, statement
 
-FORMAT = "ppsm-dossier/1"
+FORMAT = "ppsm-dossier/2"
 
-_NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
 _MAPPINGS = ("mechanism", "theory")
 _STEP_FIELDS = {"step", "party", "inputs", "output", "seconds", "cpu_seconds"}
 
@@ -85,7 +85,7 @@ class Parameters:
         """Read what :meth:`to_dict` returned."""
         with reading("mechanism of the dossier"):
             prior = fields.get("prior")
-            return cls(**{**fields, "prior": None if prior is None else PublicPrior.of(**prior)})
+            return cls(**{**fields, "prior": None if prior is None else PublicPrior.from_dict(prior)})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -125,22 +125,8 @@ class Dossier:
 
     @property
     def statement(self) -> str:
-        """What is promised, in plain words."""
-        record = self.released.record
-        if not self.private:
-            return f"{_NOT_PRIVATE}. Use it for research on data that are public or stay at home."
-        promise = (
-            f"Whoever sees this release can hardly tell whether one entry of '{record.dataset}' was moved by "
-            f"up to {record.alpha:g} {record.unit}: no observation changes the odds by more than a factor of "
-            f"{math.exp(record.epsilon):.3g} (epsilon = {record.epsilon:g})."
-        )
-        if self.publication is None:
-            return promise
-        return (
-            f"Exact figures of the true data were published at {self.publication.time}: whoever knows all "
-            f"entries but one can compute that one from them, and no promise covers that. Apart from these "
-            f"figures: {promise}"
-        )
+        """What is promised about the data set, in plain words."""
+        return statement(self.noisy, self.publication)
 
     def with_evaluation(self, outcome: Outcome) -> "Dossier":
         """The same dossier with the game cleared at the released vector."""
@@ -156,6 +142,7 @@ class Dossier:
             "format": FORMAT,
             "private": self.private,
             "statement": self.statement,
+            "promise": figures(self.noisy),
             "mechanism": self.mechanism.to_dict(),
             "noisy": self.noisy.to_dict(),
             "released": self.released.to_dict(),
@@ -177,9 +164,7 @@ class Dossier:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise FileFormatError(f"The dossier is not JSON ({error}): use one that ppsm wrote.") from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise FileFormatError(f"The text is not a dossier of format {FORMAT}: use one that ppsm wrote.")
-        return cls.from_dict(content)
+        return cls.from_dict(of_format(content, FORMAT, "The dossier"))
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Dossier":

@@ -5,7 +5,8 @@ on alpha; they are cleared once. What they released does: the same days serve ev
 size.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,8 @@ from ppsm.errors import InputError
 from ppsm.mechanism.coordination import Coordination
 from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.publication import MarketResult
+from ppsm.privacy.provenance import Provenance, Taint
+from ppsm.privacy.publication import MarketResult, Publication
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive
@@ -23,10 +25,15 @@ from ppsm.privacy.sensitive import Sensitive
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Days of a market: the released demand of each, and what the market published."""
+    """Days of a market: the released demand of each, and what the market published.
+
+    ``known`` is where days come from that never were; real days speak for themselves: their releases were
+    charged, and results taint unless they are publications that a ledger has noted (:meth:`of_days`).
+    """
 
     released: tuple[Released, ...]
     results: tuple[MarketResult, ...]
+    known: Provenance | None = None
 
     def __post_init__(self) -> None:
         if len(self.released) != len(self.results) or len(self.released) < TUNING.least_days:
@@ -39,6 +46,21 @@ class History:
         for each, result in zip(self.released, self.results, strict=True):
             if require_released(each, "history").entry_names != entries or result.price_names != names:
                 raise InputError("the days of the history name different entries or prices: use one market.")
+
+    @classmethod
+    def of_days(cls, released: Sequence[Released], publications: Sequence[Publication]) -> "History":
+        """Days whose releases a ledger has charged and whose figures it has noted."""
+        known = Provenance.of_releases(released)
+        for each in publications:
+            known = replace(known.joined(each.provenance), source=known.source)
+        return cls(tuple(released), tuple(each.result for each in publications), known)
+
+    @property
+    def provenance(self) -> Provenance:
+        """What a model that learns from these days is made from."""
+        if self.known is not None:
+            return self.known
+        return Provenance.of_releases(self.released).with_taint(Taint.UNPUBLISHED)
 
     @property
     def features(self) -> FloatArray:
@@ -67,7 +89,8 @@ class InventedDays:
         noise = LaplaceMechanism(alpha=alpha, epsilon=epsilon)
         seeds = np.random.default_rng((self.seed, 1)).integers(2**62, size=len(self.demands))
         days = zip(self.demands, seeds, strict=True)
-        return History(tuple(noise.simulate(day, seed=int(seed)) for day, seed in days), self.results)
+        known = Provenance(source=f"{len(self.demands)} days invented around a public demand")
+        return History(tuple(noise.simulate(day, seed=int(seed)) for day, seed in days), self.results, known)
 
 
 def invent_days(

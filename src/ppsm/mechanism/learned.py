@@ -20,15 +20,16 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, as_numbers, frozen_vector
 from ppsm.errors import FileFormatError, InputError
-from ppsm.files import write_atomically
+from ppsm.files import of_format, write_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.history import History
 from ppsm.mechanism.predictors import CrossValidation
 from ppsm.mechanism.tuning import TUNING
+from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released, require_released
 
-FORMAT = "ppsm-learned/1"
+FORMAT = "ppsm-learned/2"
 
 
 class Regressor(Protocol):
@@ -55,7 +56,8 @@ def default_regressor() -> Regressor:
 class Learned:
     """A predictor that learned from history; make one with :meth:`train` or :meth:`load`.
 
-    ``cross_validation`` has the errors on days that were left out. ``trained_for`` says what a saved model is
+    ``cross_validation`` has the errors on days that were left out; ``provenance`` is that of the history and
+    stays with a saved model. ``trained_for`` says what a saved model is
     good for, such as the alpha of its history; who loads it may insist on it (:meth:`insist_on`).
     """
 
@@ -63,6 +65,7 @@ class Learned:
     entry_names: tuple[str, ...]
     price_names: tuple[str, ...]
     cross_validation: CrossValidation
+    provenance: Provenance
     name: str = "learned"
     publication: Publication | None = field(default=None)
     trained_for: Mapping[str, str | float] = field(default_factory=dict)
@@ -79,7 +82,8 @@ class Learned:
         errors = _cross_validated(chosen, features, targets)
         fitted = copy.deepcopy(chosen)
         fitted.fit(features, targets)
-        return cls(fitted, history.released[0].entry_names, history.results[0].price_names, errors)
+        names = history.released[0].entry_names, history.results[0].price_names
+        return cls(fitted, *names, errors, history.provenance)
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
         """The learned prices."""
@@ -126,6 +130,7 @@ class Learned:
             "price_names": list(self.price_names),
             "cross_validation": self.cross_validation.to_dict(),
             "trained_for": dict(self.trained_for),
+            "provenance": self.provenance.to_dict(),
             "matrix": matrix.tolist(),
             "offset": offset.tolist(),
         }
@@ -146,6 +151,7 @@ class Learned:
             matrix, offset = as_numbers(content["matrix"], "matrix"), as_numbers(content["offset"], "offset")
             errors = CrossValidation.from_dict(content["cross_validation"])
             purpose = {str(key): value for key, value in content.get("trained_for", {}).items()}
+            provenance = Provenance.from_dict(content["provenance"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}).") from None
         shape = (len(entries), 1 + len(prices))
@@ -154,7 +160,7 @@ class Learned:
                 f"{path} holds a matrix of shape {matrix.shape}, expected {shape} of finite numbers."
             )
         frozen_vector(offset, shape[1], "the model's offset")
-        return cls(AffineMap(matrix, offset), entries, prices, errors, trained_for=purpose)
+        return cls(AffineMap(matrix, offset), entries, prices, errors, provenance, trained_for=purpose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,9 +188,7 @@ def _content(path: Path) -> dict[str, Any]:
         raise InputError(f"the model {path} cannot be read ({error.strerror}): check the path.") from None
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}).") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileFormatError(f"{path} is not a model of format {FORMAT}: use one that ppsm wrote.")
-    return content
+    return of_format(content, FORMAT, f"The model {path}")
 
 
 def _affine(regressor: Regressor, entries: int) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,8 @@
 ===== ======== ============================== ========================================================
 step  party    sees                           does
 ===== ======== ============================== ========================================================
-1     follower D, the secret                  D~ = D + Laplace(alpha / epsilon); the ledger is charged first
+1     follower D, the secret                  D~ = D + Laplace noise, and where nothing is published the total
+                                              with noise of its own; the ledger is charged first, once
 2a    leader   D~, public                     M_L predicts prices
 2b    leader   D~, public, predicted prices   decides with these prices fixed, sends the decision
 3a    follower D~, the decision, public       M_F predicts its value and prices
@@ -25,8 +26,9 @@ from ppsm.fidelity.result import FidelityResult
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.dossier import Dossier, Parameters, Step
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance, laplace_distance
-from ppsm.mechanism.predictors import Prediction, Predictor, PredictorNote
+from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor, PredictorNote
 from ppsm.mechanism.prior import PublicPrior
+from ppsm.mechanism.split import best_share
 from ppsm.mechanism.steps import (
     FOLLOWER,
     StepLog,
@@ -37,6 +39,8 @@ from ppsm.mechanism.steps import (
 )
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger
+from ppsm.privacy.measurements import Split
+from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive, refusal_of
@@ -96,7 +100,7 @@ class Laplace:
         coordination
             The game, with public data only.
         predictor
-            M_L and M_F; ``Laplace`` needs none.
+            M_L and M_F; ``Laplace`` needs none, the others take :class:`ModelBased` where none is given.
         ledger, purpose
             As in :meth:`ppsm.LaplaceMechanism.release`.
         """
@@ -117,13 +121,20 @@ class Laplace:
             del secret
             raise refusal
         self._check(secret, coordination, predictor)
+        for what, provenance in self._provenances(predictor):
+            provenance.refuse_unknown(what, ledger)
         publication = None if predictor is None else predictor.publication
-        if publication is not None and not publication.recorded:
+        if publication is not None and not publication.noted_by(ledger):
             raise PrivacyError(
-                "The predictor rests on figures whose publication no ledger has noted, expected a recorded "
-                "one for a private release: publish them with publish_outcome(secret, game, ledger=...)."
+                "The predictor rests on figures that this ledger has not noted as they are, expected a "
+                "publication of its own for a private release: note it with note_publication(...)."
             )
-        return self.noise.release(secret, ledger=ledger, purpose=purpose)
+        return self._measurement(coordination, predictor).release(secret, ledger=ledger, purpose=purpose)
+
+    def _measurement(self, coordination: Coordination, predictor: Predictor | None) -> LaplaceMechanism:
+        """What step 1 measures, by public data alone: here the entries."""
+        del coordination, predictor
+        return self.noise
 
     def simulate(
         self,
@@ -135,12 +146,25 @@ class Laplace:
         purpose: str = "simulation",
     ) -> Release:
         """The same with reproducible noise, for research; the result is stamped as not private."""
+        noisy = self.perturb_with_seed(secret, coordination, predictor, seed=seed, purpose=purpose)
+        return self.process(noisy, coordination, predictor)
+
+    def perturb_with_seed(
+        self,
+        secret: Sensitive,
+        coordination: Coordination,
+        predictor: Predictor | None = None,
+        *,
+        seed: int,
+        purpose: str = "simulation",
+    ) -> Released:
+        """Step 1 of :meth:`simulate`: it measures what :meth:`perturb` does."""
         if refusal := refusal_of(secret):
             del secret
             raise refusal
         self._check(secret, coordination, predictor)
-        noisy = self.noise.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
-        return self.process(noisy, coordination, predictor)
+        measurement = self._measurement(coordination, predictor)
+        return measurement.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
 
     def process(
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
@@ -155,6 +179,11 @@ class Laplace:
         """Refuse, before anything is charged, what would fail after it."""
         del predictor
         _refuse_mismatch(secret.entry_names, secret.unit, coordination)
+
+    def _provenances(self, predictor: Predictor | None) -> list[tuple[str, Provenance]]:
+        """Where all that the later steps use beside the noise comes from, as far as it says so."""
+        found = getattr(predictor, "provenance", None)
+        return [] if found is None else [("predictor", found)]
 
     def refuse_other_noise(self, noisy: Released) -> None:
         """Refuse a noisy vector that this mechanism would not have made."""
@@ -182,7 +211,8 @@ class Laplace:
         theory: Guarantees,
     ) -> Dossier:
         # How long step 1 took may depend on the secret.
-        first = Step("1", FOLLOWER, ("secret demand",), {"values": noisy.values.tolist()}, None, None)
+        measured = {"values": noisy.values.tolist(), "total": noisy.total}
+        first = Step("1", FOLLOWER, ("secret demand",), measured, None, None)
         return Dossier(
             mechanism=self._parameters(),
             noisy=noisy,
@@ -210,6 +240,10 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         Public knowledge about the entries, off by default.
     limits
         Of the search in step 3b.
+    total_share
+        What of epsilon goes to a measurement of the total. By default all stays with the entries where the
+        predictions rest on published figures, as in the paper, and else what
+        :mod:`ppsm.mechanism.split` says.
     """
 
     name: ClassVar[str] = "ppsm-p"
@@ -218,19 +252,31 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     norm: Norm = "l2"
     prior: PublicPrior | None = None
     limits: SearchLimits = field(default_factory=SearchLimits)
+    total_share: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _width(self.eta_p, "eta_p")
         if self.norm not in ("l2", "l1"):
             raise InputError(f"the norm is '{self.norm}'; expected 'l2' or 'l1'.")
+        Split.of(self.noise.epsilon, self.total_share or 0.0)
+
+    def _measurement(self, coordination: Coordination, predictor: Predictor | None) -> LaplaceMechanism:
+        """Entries and, where nothing is published, the total."""
+        share = self.total_share
+        if share is None:
+            is_published = predictor is not None and predictor.publication is not None
+            share = 0.0 if is_published else best_share(self.noise.scale, *coordination.public_bounds)
+        return replace(self.noise, total_share=share)
 
     def process(
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
     ) -> Release:
         """Steps 2a to 3b on a noisy vector."""
         self._checked(noisy, coordination)
-        model = self._needed(predictor)
+        model = ModelBased() if predictor is None else predictor
+        for what, provenance in self._provenances(model) if noisy.private else ():
+            provenance.refuse_taint(what)
         log = StepLog()
         prices = predict_prices(log, noisy, coordination, model)
         decision = decide(log, noisy, coordination, prices)
@@ -247,26 +293,21 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             limits=self.limits,
         )
         released = noisy.derive(result.parameter, f"fidelity ({self.name})")
-        theory = self._theory(noisy, coordination, decision, said, bands.widened(result.widening), result)
+        theory = self._theory(noisy, coordination, decision, bands.widened(result.widening), result)
         dossier = self._dossier(noisy, released, log, model, theory)
         return Release(noisy, released, dossier, decision, said, result)
 
     def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
         super()._check(secret, coordination, predictor)
-        self._needed(predictor)
         if self.prior is not None and self.prior.mean.size != secret.dimension:
             raise InputError(
                 f"the prior has {self.prior.mean.size} entries, the data have {secret.dimension}: pass one "
                 "for each."
             )
 
-    def _needed(self, predictor: Predictor | None) -> Predictor:
-        if predictor is None:
-            raise InputError(
-                f"the mechanism '{self.name}' needs a predictor for steps 2a and 3a: pass PublicOutcome, "
-                "Learned or ModelBased."
-            )
-        return predictor
+    def _provenances(self, predictor: Predictor | None) -> list[tuple[str, Provenance]]:
+        own = [] if self.prior is None else [("prior", self.prior.provenance)]
+        return [*super()._provenances(predictor), *own]
 
     def _bands(self, value: float, entry_prices: FloatArray) -> Bands:
         del entry_prices
@@ -280,7 +321,6 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         noisy: Released,
         coordination: Coordination,
         decision: Decision,
-        said: Prediction,
         bands: Bands,
         result: FidelityResult,
     ) -> Guarantees:
@@ -291,10 +331,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             widening=result.widening,
             gap=result.gap,
         )
-        if bands.price_width is None:
-            return Guarantees(distance, "prices have no band in this mechanism")
-        cost = coordination.cost_of_privacy(decision, said.prices, bands.price_width)
-        return Guarantees(distance, cost)
+        return Guarantees(distance, coordination.cost_of_privacy(decision, bands))
 
 
 @dataclass(frozen=True, kw_only=True)

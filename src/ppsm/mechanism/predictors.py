@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, as_numbers, frozen_vector
 from ppsm.errors import InputError, SolverError
-from ppsm.fidelity.problem import SearchLimits
+from ppsm.fidelity.problem import SearchLimits, measured_entries
 from ppsm.fidelity.restore import restore
 from ppsm.games.follower import Follower
 from ppsm.mechanism.coordination import Coordination, Decision, reading
+from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
@@ -41,7 +42,11 @@ class Prediction:
 
 
 class Predictor(Protocol):
-    """Both models; either may be a constant."""
+    """Both models; either may be a constant.
+
+    One that was made from data may say from which (``provenance``, a :class:`~ppsm.privacy.Provenance`): a
+    private release refuses what is tainted.
+    """
 
     @property
     def name(self) -> str:
@@ -99,7 +104,7 @@ class PublicOutcome:
     Parameters
     ----------
     publication
-        What was published, by :func:`ppsm.privacy.publish_outcome`.
+        What was published, noted by :func:`ppsm.privacy.note_publication`.
     seed
         Of the Gaussian noise on the prices of step 2a. It is no privacy noise: the prices are public.
     noise
@@ -110,6 +115,11 @@ class PublicOutcome:
     seed: int
     noise: float = PRICE_NOISE
     name: str = "public"
+
+    @property
+    def provenance(self) -> Provenance:
+        """That of the published figures."""
+        return self.publication.provenance
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
         """The published prices, each off by about 10 % of their average."""
@@ -148,10 +158,10 @@ class ModelBased:
 
     def predict_prices(self, noisy: Released, coordination: Coordination) -> FloatArray:
         """The game cleared with the nearest vector that can be served; the follower alone where it cannot."""
-        values = require_released(noisy, "demand of step 2a").values
-        unaware = coordination.decide(values, None)
+        require_released(noisy, "demand of step 2a")
+        unaware = coordination.decide(measured_entries(noisy), None)
         follower = coordination.follower_at(unaware)
-        served = self._feasible(follower, values, coordination)
+        served = self._feasible(follower, noisy, coordination)
         cleared = coordination.clear(served).prices
         return self._solved(follower, served, coordination)[1] if cleared is None else cleared
 
@@ -159,13 +169,14 @@ class ModelBased:
         self, noisy: Released, decision: Decision, coordination: Coordination
     ) -> tuple[float, FloatArray]:
         """The follower at the leader's decision and the nearest vector that it can serve."""
-        values = require_released(noisy, "demand of step 3a").values
+        require_released(noisy, "demand of step 3a")
         follower = coordination.follower_at(decision)
-        return self._solved(follower, self._feasible(follower, values, coordination), coordination)
+        return self._solved(follower, self._feasible(follower, noisy, coordination), coordination)
 
-    def _feasible(self, follower: Follower, values: FloatArray, coordination: Coordination) -> FloatArray:
+    def _feasible(self, follower: Follower, noisy: Released, coordination: Coordination) -> FloatArray:
+        """The vector nearest to all that was measured, a total too, that the market can serve."""
         limits = SearchLimits(seconds=self.seconds)
-        found = restore(follower, values, bounds=coordination.public_bounds, limits=limits)
+        found = restore(follower, noisy, bounds=coordination.public_bounds, limits=limits)
         if not found.status.has_answer:
             raise SolverError(
                 f"no demand that the market can serve was found near the noisy one in {self.seconds:g} s: "

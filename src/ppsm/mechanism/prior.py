@@ -1,6 +1,6 @@
 """Public prior knowledge about the sensitive vector, for the variant of PPSM that uses it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import InputError, SecretExposureError
 from ppsm.fidelity.problem import Prior
 from ppsm.mechanism.tuning import TUNING
-from ppsm.privacy.record import one_line
+from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive
 
@@ -20,12 +20,12 @@ from ppsm.privacy.sensitive import Sensitive
 class PublicPrior:
     """A mean and a spread (standard deviation) for each entry, and where they are from.
 
-    They must come from public or already released data; ``source`` says so in one line and is recorded.
+    They must come from public or already released data; ``provenance`` says so and is recorded.
     """
 
     mean: FloatArray
     spread: FloatArray
-    source: str
+    provenance: Provenance
 
     def __post_init__(self) -> None:
         if isinstance(self.mean, Sensitive) or isinstance(self.spread, Sensitive):
@@ -42,12 +42,16 @@ class PublicPrior:
             raise InputError(f"the prior spread is {spread.min()} at its smallest; expected more than 0.")
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "spread", spread)
-        one_line(self.source, "the prior's source")
+
+    @property
+    def source(self) -> str:
+        """Where it is from, in one line."""
+        return self.provenance.source
 
     @classmethod
     def of(cls, mean: ArrayLike, spread: ArrayLike, *, source: str) -> "PublicPrior":
         """A prior from numbers that everybody knows."""
-        return cls(mean, spread, source)  # type: ignore[arg-type]  # checked and frozen there
+        return cls(mean, spread, Provenance(source=source))  # type: ignore[arg-type]  # checked there
 
     @classmethod
     def from_releases(cls, history: Sequence[Released]) -> "PublicPrior":
@@ -60,7 +64,7 @@ class PublicPrior:
         mean = values.mean(axis=0)
         least = TUNING.least_prior_spread * max(float(np.abs(mean).mean()), 1e-12)
         spread = np.sqrt(np.maximum(values.var(axis=0, ddof=1) - noise, least**2))
-        return cls(mean, spread, f"{len(past)} past releases")
+        return cls(mean, spread, Provenance.of_releases(past))
 
     def with_noise(self, scale: float) -> Prior:
         """The prior term of the fidelity problem for noise of a scale."""
@@ -68,4 +72,10 @@ class PublicPrior:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prior as plain JSON types."""
-        return {"source": self.source, "mean": self.mean.tolist(), "spread": self.spread.tolist()}
+        numbers = {"mean": self.mean.tolist(), "spread": self.spread.tolist()}
+        return {**self.provenance.to_dict(), **numbers}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "PublicPrior":
+        """Read what :meth:`to_dict` returned."""
+        return cls(fields["mean"], fields["spread"], Provenance.from_dict(fields))

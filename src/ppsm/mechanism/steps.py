@@ -13,7 +13,7 @@ import numpy as np
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
-from ppsm.fidelity.problem import Bands, Norm, SearchLimits
+from ppsm.fidelity.problem import Bands, Norm, SearchLimits, measured_entries
 from ppsm.fidelity.proof.certificate import Claim, certify
 from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.result import FidelityResult
@@ -73,7 +73,7 @@ def decide(log: StepLog, noisy: Released, coordination: Coordination, prices: Fl
         "2b",
         LEADER,
         ("noisy demand", "public models", "predicted prices"),
-        lambda: coordination.decide(noisy.values, prices),
+        lambda: coordination.decide(measured_entries(noisy), prices),
         Decision.to_dict,
     )
 

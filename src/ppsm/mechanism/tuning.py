@@ -19,6 +19,8 @@ class MechanismTuning:
         Past releases that agree more closely than this share of their mean are not believed to.
     widening_ratio
         How closely such a factor is found.
+    band_game_seconds
+        For each side of what encloses the leader's optimum over the bands.
     most_widening
         By which bands are widened at most to see whether a vector satisfies them.
     """
@@ -28,6 +30,7 @@ class MechanismTuning:
     most_draws: int = 20
     least_prior_spread: float = 0.01
     widening_ratio: float = 1.01
+    band_game_seconds: float = 10.0
     most_widening: float = 1e12
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
+from ppsm.fidelity.problem import MeasuredTotal
 from ppsm.fidelity.proof.certificate import certify
 from ppsm.mechanism.coordination import Outcome
-from ppsm.mechanism.guarantees import nearness
 from ppsm.mechanism.mechanisms import Release
-from ppsm.mechanism.theory import DistanceBound
+from ppsm.mechanism.theory import nearness, size_of
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
 
@@ -24,7 +24,7 @@ from ppsm.privacy.sensitive import Sensitive
 class Distances:
     """How far a release is from the truth, in the unit of the data.
 
-    ``l2_bound`` is ``2 ||D~ - D||``, what the theorem says of this very release (``None`` for ``Laplace``, or
+    ``l2_bound`` is ``2 ||D~ - D||``, with a gap a little more, by the theorem (``None`` for ``Laplace``, or
     with a prior). Its premise is that the true vector satisfies the bands; ``truth_in_bands`` says whether it
     does.
     """
@@ -47,6 +47,9 @@ def distances_for_owner(secret: Sensitive, release: Release) -> OwnerOnly[Distan
 def distances(truth: FloatArray, release: Release) -> Distances:
     """The same for a true vector that is public test data."""
     noise = release.noisy.values - truth
+    total = MeasuredTotal.of(release.noisy)
+    # In the metric of step 3b: a total weighs as its noise is small beside that of an entry.
+    measured = noise if total is None else np.append(noise, total.ratio * (total.value - truth.sum()))
     moved = release.released.values - truth
     made = release.dossier.mechanism
     has_bound = made.prior is None and made.norm == "l2"
@@ -56,7 +59,7 @@ def distances(truth: FloatArray, release: Release) -> Distances:
         l2_noisy=float(np.linalg.norm(noise)),
         l1_released=float(np.abs(moved).sum()),
         l2_released=float(np.linalg.norm(moved)),
-        l2_bound=None if factor is None else factor / 2.0 * DistanceBound.realised(noise),
+        l2_bound=None if factor is None else factor * size_of(measured),
         truth_in_bands=truth_in_bands(truth, release),
     )
 

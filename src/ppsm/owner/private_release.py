@@ -10,38 +10,49 @@ It goes through four states, each an object whose one method leads to the next::
       | write      the files, on the disk; only then is the kept noise forgotten
     Written    done; the game may be cleared with the release
 
-What is published, and the charge, are on the ledger's disk before anything is released. Stopped once the
-noise is kept, in whatever way, the same calls go on from it: nothing is charged or published twice. What was
-kept must be of the same demand, setting and mechanism, and the ledger must have charged it.
+What was published, and the charge, are on the ledger's disk before anything is released. Stopped once the
+noise is kept, in whatever way, the same calls go on from it: nothing is charged or noted twice. What was
+kept must be of the same demand, setting and mechanism, and the ledger must have charged it. Until the noise
+is drawn nothing that happens depends on the values of the demand.
 """
 
-import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ppsm.cases.schema import Case
 from ppsm.coordinations.unit_commitment import GaucCoordination
 from ppsm.errors import FileFormatError, InputError, LedgerError
-from ppsm.files import write_atomically
+from ppsm.files import alone, write_atomically
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.mechanisms import Laplace, Release
 from ppsm.mechanism.predictors import Predictor, PublicOutcome
-from ppsm.owner.release_files import OWNER_MODE, write_release
+from ppsm.owner.release_files import (
+    DOSSIER,
+    OWNER_MODE,
+    read_release,
+    refuse_to_replace,
+    write_evaluation,
+    write_release,
+)
 from ppsm.privacy import (
     Ledger,
     Publication,
+    PublishedFigures,
     Released,
     Sensitive,
     for_owner_only,
-    publish_outcome,
-    simulated_publication,
+    note_publication,
 )
+from ppsm.privacy.balance import MOST_PER_RELEASE
+from ppsm.privacy.ledger_place import default_ledger, grant_command, ledger_command
 
 PURPOSE = "coordination of gas and power markets"
-_LEDGER = "ledger.db"
-KEPT = "pending.json"
+UNIT = "MWh"
+KEPT, LOCK = "pending.json", "release.lock"
 # Enough of a hash for a seed.
 _SEED_DIGITS = 12
 
@@ -51,14 +62,37 @@ def cell_name(case: Case, power_stress: float) -> str:
     return f"{case.name} {power_stress!r}"
 
 
-def fingerprint(secret: Sensitive) -> str:
-    """What tells one demand from another, for the owner's own files: who knows it can test guesses."""
-    return for_owner_only(secret, lambda truth: hashlib.sha256(truth.tobytes()).hexdigest()).reveal()
+def mark_of(secret: Sensitive, cell: str, ledger: Ledger) -> str:
+    """What tells one release from another in the owner's own files: guesses need the ledger's key."""
+    fingerprint = for_owner_only(secret, lambda truth: ledger.fingerprint(truth.tobytes())).reveal()
+    return f"{secret.dataset} {cell} {fingerprint}"
 
 
-def mark_of(secret: Sensitive, cell: str) -> str:
-    """What tells the kept noise of one release from that of another, for the owner's own files."""
-    return f"{secret.dataset} {cell} {fingerprint(secret)}"
+@contextmanager
+def one_at_a_time(owner: Path) -> Iterator[None]:
+    """Keep a second release out of a directory, whose kept noise it would overwrite."""
+    busy = f"another release is at work in {owner.parent}; wait for it, or choose another --out."
+    with alone(owner / LOCK, busy):
+        yield
+
+
+def open_ledger(path: Path | None, dataset: str, mechanism: Laplace) -> Ledger:
+    """The ledger to charge, the user's own unless one is named; where there is none, say what to type."""
+    place = default_ledger() if path is None else path
+    if not place.exists():
+        grant = grant_command(
+            place,
+            dataset,
+            epsilon=mechanism.epsilon,
+            alpha=mechanism.alpha,
+            unit=UNIT,
+            most=float(MOST_PER_RELEASE),
+        )
+        raise LedgerError(
+            f"There is no privacy ledger at {place}, and nothing is released without one: let whoever keeps "
+            f"the budget type '{ledger_command('init', place)}' and then '{grant}'."
+        )
+    return Ledger(place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +180,13 @@ class Granted:
         directory, owner
             For the files of the release, and for those that the owner alone can read.
         ledger
-            By default one in the directory, whose budget covers one release.
+            By default the user's own.
         """
-        book = _open_ledger(ledger, directory, secret.dataset, mechanism)
-        file, mark = owner / KEPT, mark_of(secret, cell)
+        book = open_ledger(ledger, secret.dataset, mechanism)
+        _refuse_roll_back(directory, book)
+        file, mark = owner / KEPT, mark_of(secret, cell, book)
         kept = KeptNoise.read(file, mark, mechanism, book) if file.exists() else None
+        refuse_to_replace(directory, None if kept is None else kept.noisy)
         if kept is None:
             mechanism.noise.check_budget(secret, book)
         return cls(
@@ -168,19 +204,17 @@ class Granted:
         """Whether a call that is stopped now can be gone on with, without a new charge."""
         return self.file.exists()
 
-    def publish(self, game: GaucCoordination) -> PublicOutcome:
-        """The predictor of the paper's setting, which rests on the market result of the true data.
+    def rest_on(self, published: PublishedFigures) -> PublicOutcome:
+        """The predictor of the paper's setting, which rests on figures that the market has published.
 
-        It is published, on record, unless an earlier call has done so.
+        The ledger notes them, unless an earlier call has had it do so.
         """
         self._insist_on_the_same_publication(publishes=True)
-        published = None if self.kept is None else self.kept.publication
-        if published is None:
-            published = publish_outcome(
-                self.secret, game, ledger=self.ledger, purpose="market report of the day"
-            )
+        noted = None if self.kept is None else self.kept.publication
+        if noted is None:
+            noted = note_publication(published, dataset=self.secret.dataset, ledger=self.ledger)
         # The noise on the leader's prices protects nothing, so its seed may be known.
-        return PublicOutcome(published, seed=int(str(published.entry_hash)[:_SEED_DIGITS], 16))
+        return PublicOutcome(noted, seed=int(str(noted.entry_hash)[:_SEED_DIGITS], 16))
 
     def _insist_on_the_same_publication(self, *, publishes: bool) -> None:
         """A release that goes on says what was published beside its noise: neither less nor more."""
@@ -248,25 +282,26 @@ class Written:
         return cls(directory, case, release)
 
     def evaluated(self, outcome: Outcome) -> Dossier:
-        """Write the dossier again with the game cleared at the released vector."""
-        dossier = self.release.dossier.with_evaluation(outcome)
-        write_release(self.directory, self.case, dossier)
-        return dossier
+        """Write what the game comes to with the released vector, beside the dossier."""
+        write_evaluation(self.directory, outcome)
+        return self.release.dossier.with_evaluation(outcome)
 
 
-def simulated_outcome(secret: Sensitive, game: GaucCoordination, seed: int) -> PublicOutcome:
-    """The paper's setting beside seeded noise; that can be subtracted, so the markets may share solvers."""
-    result = for_owner_only(secret, game.market_result).reveal()
-    return PublicOutcome(simulated_publication(result, dataset=secret.dataset), seed=seed)
+def _refuse_roll_back(directory: Path, ledger: Ledger) -> None:
+    """Refuse a ledger that does not know a release which it charged: an old copy was put back, or cut off.
 
-
-def _open_ledger(path: Path | None, directory: Path, dataset: str, mechanism: Laplace) -> Ledger:
-    """The ledger to charge; a new one in the output directory covers exactly one such release."""
-    if path is not None:
-        return Ledger(path)
-    own = directory / _LEDGER
-    if own.exists():
-        return Ledger(own)
-    book = Ledger.create(own)
-    book.grant(dataset, epsilon=mechanism.epsilon, alpha=mechanism.alpha, unit="MWh")
-    return book
+    Looked at are the directory and those beside it, where earlier releases mostly are.
+    """
+    name = ledger.name
+    for file in sorted({directory.resolve() / DOSSIER, *directory.resolve().parent.glob(f"*/{DOSSIER}")}):
+        try:
+            found = read_release(file.parent)
+        except (InputError, OSError):
+            continue  # no release of ours, or not for our eyes
+        receipt = None if found is None else found.noisy.receipt
+        if receipt is not None and receipt.ledger == name and not ledger.confirm_receipt(receipt):
+            raise LedgerError(
+                f"The ledger {ledger.path} charged the release in {file.parent} and has forgotten it, so "
+                "entries were cut off or an old copy was put back: restore the newest copy; nothing was "
+                "charged or released."
+            )

@@ -1,6 +1,12 @@
-"""The files of a release: the vector as CSV, the dossier as JSON, a public prior as CSV."""
+"""The files of a release, each written once: the vector, its dossier, the game cleared with it.
 
-from dataclasses import dataclass
+``released.csv`` says of itself what it is: private or not, of which day, what its data set has lost, and the
+SHA-256 of its ``dossier.json``. What a directory holds is never replaced by another release.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +14,15 @@ import numpy as np
 from ppsm.cases.csv_tables import fail, key, number, read_table
 from ppsm.cases.demand import write_demand
 from ppsm.cases.schema import Case
+from ppsm.errors import FileFormatError, InputError
 from ppsm.files import write_atomically
+from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.prior import PublicPrior
+from ppsm.privacy.released import Released
+from ppsm.privacy.statement import headline
 
-RELEASED, DOSSIER = "released.csv", "dossier.json"
+RELEASED, DOSSIER, EVALUATION = "released.csv", "dossier.json", "evaluation.json"
 # Files that the owner alone can read.
 OWNER_MODE = 0o600
 
@@ -27,9 +37,87 @@ class PriorRow:
 
 
 def write_release(directory: Path, case: Case, dossier: Dossier) -> None:
-    """Write the released vector and its dossier; when this returns both are on the disk."""
-    write_demand(directory / RELEASED, case, dossier.released.values)
-    write_atomically(directory / DOSSIER, dossier.to_json() + "\n")
+    """Write the dossier, then the released vector that names it; when this returns both are on the disk.
+
+    The dossier's evaluation has a file of its own (:func:`write_evaluation`): the dossier never changes.
+    """
+    refuse_to_replace(directory, dossier.released)
+    # What may be there is of an earlier try, and would not fit.
+    (directory / EVALUATION).unlink(missing_ok=True)
+    text = replace(dossier, evaluation=None).to_json() + "\n"
+    write_atomically(directory / DOSSIER, text)
+    remarks = (
+        f"ppsm release of '{dossier.released.record.dataset}': {headline(dossier.released)}",
+        f"day {dossier.released.record.time:%Y-%m-%d} (UTC)",
+        f"{DOSSIER} has the SHA-256 {_digest(text)}",
+    )
+    write_demand(directory / RELEASED, case, dossier.released.values, remarks=remarks)
+
+
+def write_evaluation(directory: Path, outcome: Outcome) -> None:
+    """Write the game cleared with the released vector, beside the dossier that it belongs to."""
+    text = (directory / DOSSIER).read_text(encoding="utf-8")
+    content = {"dossier_sha256": _digest(text), "evaluation": outcome.to_dict()}
+    write_atomically(directory / EVALUATION, json.dumps(content, allow_nan=False, indent=1) + "\n")
+
+
+def read_release(directory: Path) -> Dossier | None:
+    """The release that a directory holds, with its evaluation if there is one; None where there is none."""
+    file = directory / DOSSIER
+    if not file.exists():
+        return None
+    text = file.read_text(encoding="utf-8")
+    dossier = Dossier.from_json(text)
+    if not (directory / EVALUATION).exists():
+        return dossier
+    try:
+        content = json.loads((directory / EVALUATION).read_text(encoding="utf-8"))
+        found, outcome = content["dossier_sha256"], Outcome.from_dict(content["evaluation"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileFormatError(f"{directory / EVALUATION} cannot be read ({error}): remove it.") from None
+    if found != _digest(text):
+        raise FileFormatError(f"{directory / EVALUATION} is of another dossier than {file}: remove it.")
+    return dossier.with_evaluation(outcome)
+
+
+def refuse_to_replace(directory: Path, coming: Released | None) -> None:
+    """Refuse a directory that holds another release than the one that is coming (None: not drawn yet).
+
+    The same release may be completed, and research with seeded noise may repeat itself.
+    """
+    held = [name for name in (RELEASED, DOSSIER) if (directory / name).exists()]
+    if not held:
+        return
+    try:
+        found = read_release(directory)
+    except InputError:
+        found = None
+    if found is not None and coming is not None and not coming.private and not found.private:
+        return
+    if (
+        found is not None
+        and coming is not None
+        and coming.private
+        and found.released.receipt == coming.receipt
+    ):
+        return
+    kind = "something else" if found is None else f"a release ({headline(found.released)})"
+    raise InputError(
+        f"{directory} holds {kind} in {' and '.join(held)}, and no release replaces another: choose another "
+        f"directory, such as --out {free_neighbour(directory)}."
+    )
+
+
+def free_neighbour(directory: Path) -> Path:
+    """The first of ``DIR-2``, ``DIR-3``, ... that is not there."""
+    number = 2
+    while (found := directory.with_name(f"{directory.name}-{number}")).exists():
+        number += 1
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_prior(path: Path, case: Case) -> PublicPrior:

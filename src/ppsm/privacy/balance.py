@@ -4,7 +4,10 @@ A loss is a number only together with the distance it speaks of. Noise of scale 
 movement of ``d``, so two releases made for different ``alpha`` cannot be added as they stand. A budget is
 therefore kept at one ``alpha`` per data set, and every release is priced at *that* distance. A release made
 for exactly this alpha costs its own epsilon; one made for a tenth of it costs ten times its epsilon. The unit
-belongs to the distance: 100 kWh are not 100 MWh, so data in another unit are refused.
+belongs to the distance: 100 kWh are 0.1 MWh, and data in a unit that cannot be converted are refused.
+
+One release may cost at most :data:`MOST_PER_RELEASE` of a budget, unless a grant says otherwise: a large
+budget is meant to last, and a slip of the keyboard must not empty it.
 
 Sums of pure losses may be spent adaptively: each release may depend on what earlier ones said, as long as the
 budget is fixed beforehand [RRUV16]_. The price is what OpenDP's privacy map says. Sums are exact: decimals
@@ -21,30 +24,41 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import lru_cache
 
 from ppsm.errors import BudgetExceededError, InputError
+from ppsm.privacy import units
+from ppsm.privacy.measurements import float_above, on_grid
 from ppsm.privacy.noise import charged_loss
 from ppsm.privacy.record import ReleaseRecord, dataset_id, one_line, positive_number
+
+MOST_PER_RELEASE = Decimal(1)
 
 # Wide enough for every digit of any float; a sum that does not fit raises instead of rounding.
 _EXACT = Context(prec=5000, traps=[Inexact, InvalidOperation])
 
 
 @lru_cache(maxsize=256)
-def _price(mechanism: str, scale: float, alpha: float, dimension: int) -> Decimal:
+def _price(mechanism: str, scale: float, distance: float, dimension: int) -> Decimal:
     if mechanism != "laplace":
         raise InputError(
             f"No price is known for the mechanism '{mechanism}', expected 'laplace': release with that."
         )
-    return charged_loss(scale, alpha, dimension)
+    return charged_loss(scale, distance, dimension)
 
 
 def price(record: ReleaseRecord, alpha: float) -> Decimal:
-    """Return the privacy loss of a release between data sets that are adjacent at ``alpha``."""
+    """Return the privacy loss of a release between data sets that are adjacent at ``alpha``.
+
+    Measurements of one release add up, as releases do.
+    """
     if not record.private:
         raise InputError(
             "Seeded noise can be subtracted again, so no budget covers it: release with secure noise, or "
             "keep the simulation to yourself."
         )
-    return _price(record.mechanism, record.scale, alpha, record.dimension)
+    entries = _price(record.mechanism, record.scale, alpha, record.dimension)
+    if record.total_scale is None:
+        return entries
+    moved = float_above(on_grid(alpha, record.alpha))
+    return exact_sum(entries, _price(record.mechanism, record.total_scale, moved, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,8 @@ class Balance:
         The distance at which this budget is kept, and its unit.
     granted, spent
         What was granted and what was spent so far, in epsilon at ``alpha``.
+    most_per_release
+        What one release may cost at most.
     """
 
     dataset: str
@@ -66,17 +82,26 @@ class Balance:
     unit: str
     granted: Decimal = Decimal(0)
     spent: Decimal = Decimal(0)
+    most_per_release: Decimal = MOST_PER_RELEASE
 
     @property
     def left(self) -> Decimal:
         """What may still be spent."""
         return exact_sum(self.granted, -self.spent)
 
-    def grant(self, amount: Decimal, alpha: float | None = None, unit: str | None = None) -> "Balance":
+    def grant(
+        self,
+        amount: Decimal,
+        alpha: float | None = None,
+        unit: str | None = None,
+        most_per_release: Decimal | None = None,
+    ) -> "Balance":
         """Return the balance with a raised budget; the distance of a budget never changes."""
-        if amount <= 0:
+        if amount < 0 or (amount == 0 and most_per_release is None):
             raise InputError(f"A grant of {amount} was asked for, expected more than zero: grant something.")
-        if alpha not in (None, self.alpha) or unit not in (None, self.unit):
+        if most_per_release is not None and most_per_release <= 0:
+            raise InputError(f"A release may cost {most_per_release} at most, expected more than zero.")
+        if not self._has_distance(alpha, unit):
             raise InputError(
                 f"The budget of '{self.dataset}' is kept at alpha = {self.alpha} {self.unit}, found a grant "
                 f"at another alpha or unit: leave them out, and grant epsilon as it counts at {self.alpha} "
@@ -87,29 +112,47 @@ class Balance:
             raise InputError(
                 f"The budget of '{self.dataset}' would grow beyond all numbers: grant what the data can bear."
             )
-        return replace(self, granted=granted)
+        most = self.most_per_release if most_per_release is None else most_per_release
+        return replace(self, granted=granted, most_per_release=most)
+
+    def _has_distance(self, alpha: float | None, unit: str | None) -> bool:
+        if alpha is None:
+            return unit in (None, self.unit)
+        return units.same_distance(self.alpha, self.unit, alpha, self.unit if unit is None else unit)
 
     def price(self, record: ReleaseRecord) -> Decimal:
         """Return what a release costs at the distance of this budget."""
-        if record.unit != self.unit:
+        alpha = units.converted(self.alpha, self.unit, record.unit)
+        if alpha is None:
             raise InputError(
                 f"The budget of '{self.dataset}' is kept in {self.unit}, found data in {record.unit}: "
-                f"convert the data to {self.unit}."
+                f"convert the data to {self.unit}, or grant a budget in {record.unit} under another name."
             )
-        return price(record, self.alpha)
+        return price(record, alpha)
 
-    def charge(self, amount: Decimal) -> "Balance":
-        """Return the balance after spending, or refuse and change nothing."""
+    def charge(self, amount: Decimal, grant: str = "ppsm ledger grant") -> "Balance":
+        """Return the balance after spending, or refuse and change nothing.
+
+        ``grant`` begins the command that a refusal tells to type.
+        """
         if amount <= 0:
             raise InputError(
                 f"A charge of {amount} was asked for, expected more than zero: price the release."
             )
-        if amount > self.left:
+        missing = exact_sum(amount, -self.left)
+        leave = f" --most-per-release {_float_above(amount)}" if amount > self.most_per_release else ""
+        remedy = f"{grant} {self.dataset} --epsilon {_float_above(max(missing, Decimal(0)))}{leave}"
+        if missing > 0:
             raise BudgetExceededError(
                 f"The privacy budget of '{self.dataset}' does not cover this release: spent {self.spent} of "
                 f"{self.granted}, asked {amount}, left {self.left} (epsilon at alpha = {self.alpha} "
-                f"{self.unit}); use a smaller epsilon or grant more with 'ppsm ledger grant LEDGER "
-                f"{self.dataset} --epsilon {_float_above(exact_sum(amount, -self.left))}'."
+                f"{self.unit}); use a smaller epsilon, or let whoever keeps the budget type '{remedy}'."
+            )
+        if leave:
+            raise BudgetExceededError(
+                f"This release would cost {amount} of the budget of '{self.dataset}' at once, where its "
+                f"grant allows {self.most_per_release} (epsilon at alpha = {self.alpha} {self.unit}): use a "
+                f"smaller epsilon or a larger alpha, or let whoever keeps the budget type '{remedy}'."
             )
         return replace(self, spent=exact_sum(self.spent, amount))
 
@@ -124,11 +167,11 @@ def first_balance(dataset: str, alpha: float | None, unit: str | None) -> Balanc
     return Balance(dataset_id(dataset), positive_number(alpha, "alpha"), one_line(unit, "unit"))
 
 
-def no_budget(dataset: str) -> BudgetExceededError:
-    """Return the refusal for a data set without a budget."""
+def no_budget(dataset: str, remedy: str) -> BudgetExceededError:
+    """Return the refusal for a data set without a budget; ``remedy`` is the command that grants one."""
     return BudgetExceededError(
-        f"The data set '{dataset}' has no privacy budget: spent 0, left 0; grant one with "
-        f"'ppsm ledger grant LEDGER {dataset} --epsilon EPSILON --alpha ALPHA --unit UNIT'."
+        f"The data set '{dataset}' has no privacy budget, so nothing was charged or released: let whoever "
+        f"keeps the budget type '{remedy}'."
     )
 
 

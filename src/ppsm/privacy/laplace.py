@@ -15,8 +15,10 @@ References
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +28,7 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import InputError, PrivacyError
 from ppsm.privacy.balance import price
 from ppsm.privacy.ledger import Ledger, now
+from ppsm.privacy.measurements import Split, exact_total, float_above, on_grid
 from ppsm.privacy.noise import ExactLaplace, scale_for
 from ppsm.privacy.record import NoiseSource, ReleaseRecord, integer, positive_number
 from ppsm.privacy.released import Released
@@ -42,24 +45,43 @@ class LaplaceMechanism:
         The distance within which one entry is hidden, in the unit of the data.
     epsilon
         The privacy loss allowed between adjacent data sets.
+    total_share
+        What of epsilon goes to a measurement of the total (:mod:`ppsm.privacy.measurements`); at 0, the
+        default, only entries are measured.
 
     Attributes
     ----------
     scale
-        The scale of the noise: ``alpha / epsilon``, moved up where the quotient of floats falls short of it.
+        The scale of the noise on every entry: ``alpha / epsilon``, moved up where the quotient of floats
+        falls short of it; with what of epsilon the total leaves.
+    total_scale
+        That of the noise on the total, ``None`` where it is not measured.
     """
 
     name: ClassVar[str] = "laplace"
 
     alpha: float
     epsilon: float = 1.0
+    total_share: float = 0.0
     scale: float = field(init=False, repr=False)
+    total_scale: float | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         store = object.__setattr__
         store(self, "alpha", positive_number(self.alpha, "alpha"))
         store(self, "epsilon", positive_number(self.epsilon, "epsilon"))
-        store(self, "scale", scale_for(self.alpha, self.epsilon))
+        split = Split.of(self.epsilon, self.total_share)
+        store(self, "scale", scale_for(self.alpha, split.entries))
+        if split.total is None:
+            store(self, "total_scale", None)
+        else:
+            moved = float_above(on_grid(self.alpha, self.alpha))
+            store(self, "total_scale", scale_for(moved, split.total))
+
+    @classmethod
+    def of_scale(cls, scale: float) -> "LaplaceMechanism":
+        """Noise of a given scale, for what is known of its size, whatever it was made for."""
+        return cls(alpha=scale, epsilon=1.0)
 
     def release(self, secret: Sensitive, *, ledger: Ledger, purpose: str) -> Released:
         """Charge the ledger, then add secure noise to a secret: the only way to a private release.
@@ -87,17 +109,29 @@ class LaplaceMechanism:
                 "is claimed: install the version of OpenDP that ppsm pins; nothing was charged or released."
             )
         noise = ExactLaplace(size=secret.dimension, scale=self.scale)
+        on_total = None if self.total_scale is None else ExactLaplace(size=1, scale=self.total_scale)
         receipt = ledger.spend(draft)
         values = apply_sealed(secret, noise.add_to)
-        return Released(values=values, entry_names=secret.entry_names, record=receipt.record, receipt=receipt)
+        total = None if on_total is None else self._measured_total(secret, on_total.add_to)
+        return Released(
+            values=values,
+            entry_names=secret.entry_names,
+            record=receipt.record,
+            receipt=receipt,
+            total=total,
+        )
+
+    def _measured_total(self, secret: Sensitive, add_noise: Callable[[FloatArray], FloatArray]) -> float:
+        """The total with noise of its own."""
+        alpha = self.alpha
+        return apply_sealed(secret, lambda array: float(add_noise(np.array([exact_total(array, alpha)]))[0]))
 
     def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
         """Refuse what :meth:`release` would refuse for its cost, and charge nothing; for work done before."""
         if refusal := refusal_of(secret):
             del secret
             raise refusal
-        balance = ledger.balance(secret.dataset)
-        balance.charge(balance.price(self._draft(secret, "a check that nothing is charged for", seed=None)))
+        ledger.check(self._draft(secret, "a check that nothing is charged for", seed=None))
 
     def simulate(self, secret: Sensitive, *, seed: int, purpose: str = "simulation") -> Released:
         """Add reproducible noise for research; the result is stamped ``private=False``.
@@ -116,7 +150,12 @@ class LaplaceMechanism:
         values = apply_sealed(
             secret, lambda array: array + generator.laplace(scale=self.scale, size=array.shape)
         )
-        return Released(values=values, entry_names=secret.entry_names, record=record, receipt=None)
+        total, on_total = None, self.total_scale
+        if on_total is not None:
+            total = self._measured_total(secret, lambda sums: sums + generator.laplace(scale=on_total))
+        return Released(
+            values=values, entry_names=secret.entry_names, record=record, receipt=None, total=total
+        )
 
     def perturb_public(self, values: ArrayLike) -> FloatArray:
         """Add secure noise to public values, as audits need; this is no release and charges nothing.
@@ -138,6 +177,7 @@ class LaplaceMechanism:
             alpha=self.alpha,
             epsilon=self.epsilon,
             scale=self.scale,
+            total_scale=self.total_scale,
             unit=secret.unit,
             dimension=secret.dimension,
             dataset=secret.dataset,
@@ -164,6 +204,11 @@ class LaplaceMechanism:
         _inside_unit_interval(probability)
         return -self.scale * math.log1p(-probability)
 
+    def total_within(self, probability: float, dimension: int) -> float:
+        """Return the size that the error of the total of all entries does not exceed with the probability."""
+        _inside_unit_interval(probability)
+        return self.scale * _standard_total_within(float(probability), _checked_dimension(dimension))
+
     def expected_l1_error(self, dimension: int) -> float:
         """Return the mean L1 distance between a vector and its release, ``dimension * scale``."""
         return _checked_dimension(dimension) * self.scale
@@ -187,6 +232,31 @@ class LaplaceMechanism:
         body = quad(integrand, 0.0, break_point)[0]
         tail = quad(integrand, break_point, math.inf)[0]
         return self.scale * 2.0 / root_pi * (body + tail)
+
+
+@lru_cache(maxsize=64)
+def _standard_total_within(probability: float, dimension: int) -> float:
+    """The same for scale 1: the sum of n Laplace variables is the difference of two Gamma(n) variables."""
+    from scipy.integrate import quad  # here, for a quick start
+    from scipy.optimize import brentq
+    from scipy.stats import gamma
+
+    reach = 12.0 * math.sqrt(dimension)
+    least, most = max(0.0, dimension - reach), dimension + reach + 40.0
+
+    def beyond(width: float) -> float:
+        """The probability that the sum is above a width, which is the same below its negative."""
+
+        def joint(second: float) -> float:
+            return float(gamma.pdf(second, dimension) * gamma.sf(width + second, dimension))
+
+        return float(quad(joint, least, most, limit=200)[0])
+
+    allowed = (1.0 - probability) / 2.0
+    highest = math.sqrt(2.0 * dimension)
+    while beyond(highest) > allowed:
+        highest *= 2.0
+    return float(brentq(lambda width: beyond(width) - allowed, 0.0, highest, xtol=1e-9 * highest))
 
 
 def _checked_dimension(dimension: int) -> int:

@@ -3,34 +3,43 @@
 Order of a release: validate everything, charge and commit to disk, draw noise, return. A crash in between
 loses budget, never privacy.
 
+Two roles
+    Whoever *keeps* a budget grants (:class:`LedgerKeeper`); whoever releases can only spend
+    (:class:`Ledger`). Each entry says who wrote it and when.
 What tampering shows
     Each entry's hash covers the entry and the hash before it, so a changed, inserted, removed or swapped
     entry breaks the chain. Triggers refuse updates and deletions. SQLite's own counter gives away a tail that
     was cut off.
 What a hash chain cannot show
     Who can write the file can rewrite all of it consistently, or put back an old copy. Only a hash kept
-    elsewhere reveals that: every private :class:`~ppsm.privacy.Released` carries the hash of its entry, so
-    published releases pin the history. :meth:`Ledger.verify` takes such hashes.
+    elsewhere reveals that: every private :class:`~ppsm.privacy.Released` carries the head of the ledger when
+    it was charged, so published releases pin the history. :meth:`Ledger.verify` takes them.
 """
 
+import getpass
+import hmac
 import json
+import os
 import secrets
 import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ppsm.errors import InputError, LedgerError, PpsmError
-from ppsm.privacy import ledger_file
-from ppsm.privacy.balance import Balance, first_balance, no_budget
+from ppsm.errors import BudgetExceededError, InputError, LedgerError, PpsmError
+from ppsm.privacy import ledger_file, units
+from ppsm.privacy.balance import MOST_PER_RELEASE, Balance, exact_sum, first_balance, no_budget
 from ppsm.privacy.ledger_file import NO_PREVIOUS, SCHEMA, Entry, LedgerFile
+from ppsm.privacy.ledger_place import grant_command, ledger_command
 from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number, utc_text
-from ppsm.privacy.released import Receipt, Released
+from ppsm.privacy.released import Account, Receipt, Released, WindowSpend
 
+# Losses are also told for these windows, in days: who guards the data may care about a year.
+WINDOWS = (1, 30, 365)
 _ALL = "(all)"
 _TIMEOUT_S = 10.0
 
@@ -62,27 +71,43 @@ class LedgerVerification:
 class Ledger:
     """A file that keeps budgets and refuses to overspend them; safe under many processes and threads.
 
+    It can spend and be read. Who may grant opens it as a :class:`LedgerKeeper`.
+
     Parameters
     ----------
     path
-        A file made by :meth:`create`, on a local disk (SQLite's write-ahead log needs shared memory).
+        A file made by :meth:`create`, on a local disk (locks over a network are not to be trusted).
     timeout_s
         How long to wait while other processes write.
     """
 
     def __init__(self, path: str | Path, *, timeout_s: float = _TIMEOUT_S) -> None:
-        self._file = LedgerFile(Path(path).absolute(), positive_number(timeout_s, "timeout_s"))
+        self._file = LedgerFile(Path(path).resolve(), positive_number(timeout_s, "timeout_s"))
         with self._file.transaction(write=False):
             pass
 
-    @classmethod
-    def create(cls, path: str | Path) -> "Ledger":
-        """Make a new, empty ledger; an existing file is refused."""
-        # The random identity keeps the hashes from being guessed by those who see only published ones.
-        identity = json.dumps({"ledger": secrets.token_hex(16)})
-        genesis = Entry(1, "genesis", _ALL, 0.0, "", "0", "0", "0", utc_text(now()), identity, NO_PREVIOUS)
+    @staticmethod
+    def create(path: str | Path) -> "LedgerKeeper":
+        """Make a new, empty ledger; an existing file is refused. Who makes it keeps it."""
+        # The key keeps hashes from being guessed by those who see only published ones; the name is public.
+        identity = json.dumps({"ledger": secrets.token_hex(8), "key": secrets.token_hex(32)})
+        genesis = Entry(
+            sequence=1,
+            kind="genesis",
+            dataset=_ALL,
+            alpha=0.0,
+            unit="",
+            amount="0",
+            granted="0",
+            spent="0",
+            most_per_release="0",
+            who=_who(),
+            time=utc_text(now()),
+            detail=identity,
+            previous=NO_PREVIOUS,
+        )
         LedgerFile(Path(path), _TIMEOUT_S).create(genesis)
-        return cls(path)
+        return LedgerKeeper(path)
 
     @property
     def path(self) -> Path:
@@ -90,36 +115,11 @@ class Ledger:
         return self._file.path
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self.path)!r})"
+        return f"{type(self).__name__}({str(self.path)!r})"
 
     def close(self) -> None:
         """Close the file; it opens again by itself when it is needed."""
         self._file.close()
-
-    def grant(
-        self, dataset: str, *, epsilon: float, alpha: float | None = None, unit: str | None = None
-    ) -> Balance:
-        """Raise the budget of a data set; its first grant fixes the distance at which the budget is kept.
-
-        Parameters
-        ----------
-        dataset
-            The data set's identifier.
-        epsilon
-            The privacy loss to allow in addition.
-        alpha, unit
-            The distance, and its unit. Needed once; later grants may leave them out and cannot change them.
-        """
-        dataset = dataset_id(dataset)
-        amount = Decimal(repr(positive_number(epsilon, "epsilon")))
-        if alpha is not None:
-            alpha = positive_number(alpha, "alpha")
-        with self._file.transaction(write=True) as connection:
-            head = next(ledger_file.newest_first(connection))
-            balance = _balances(connection, dataset).get(dataset) or first_balance(dataset, alpha, unit)
-            after = balance.grant(amount, alpha, unit)
-            _append(connection, head, "grant", amount, after, "{}", _next_time(head))
-        return after
 
     def spend(self, draft: ReleaseRecord) -> Receipt:
         """Charge a release to its data set, on disk, before it happens; or refuse and change nothing.
@@ -140,17 +140,37 @@ class Ledger:
             head = next(ledger_file.newest_first(connection))
             time = _next_time(head)
             record = replace(draft, time=time)
-            balance = _balances(connection, record.dataset).get(record.dataset)
-            if balance is None:
-                raise no_budget(record.dataset)
-            amount = balance.price(record)
-            after = balance.charge(amount)
+            amount, after = self._charged(connection, record)
             detail = json.dumps(record.to_dict(), sort_keys=True)
             entry = _append(connection, head, "spend", amount, after, detail, time)
-        return Receipt(entry.sequence, entry.hash, amount, balance.alpha, record)
+            return _receipt(connection, entry)
+
+    def check(self, draft: ReleaseRecord) -> None:
+        """Refuse what :meth:`spend` would refuse for its cost, and change nothing."""
+        with self._file.transaction(write=False) as connection:
+            self._charged(connection, draft)
+
+    def _charged(self, connection: sqlite3.Connection, record: ReleaseRecord) -> tuple[Decimal, Balance]:
+        """Return what a release costs and the balance after it, or refuse."""
+        balance = _balances(connection, record.dataset).get(record.dataset)
+        if balance is None:
+            raise self._no_budget(record)
+        amount = balance.price(record)
+        return amount, balance.charge(amount, ledger_command("grant", self.path))
+
+    def _no_budget(self, record: ReleaseRecord) -> BudgetExceededError:
+        remedy = grant_command(
+            self.path,
+            record.dataset,
+            epsilon=record.epsilon,
+            alpha=record.alpha,
+            unit=record.unit,
+            most=float(MOST_PER_RELEASE),
+        )
+        return no_budget(record.dataset, remedy)
 
     def note_publication(self, dataset: str, content: Mapping[str, Any]) -> Entry:
-        """Write down that a market result computed from the true data was published, and which.
+        """Write down that figures of the true data were published, and which.
 
         No budget covers such a publication, so nothing is charged: it is public by law or contract and lies
         outside the promise. The entry makes it an act that is seen, dated and cannot be taken back.
@@ -160,7 +180,8 @@ class Ledger:
             head = next(ledger_file.newest_first(connection))
             balance = _balances(connection, dataset_id(dataset)).get(dataset)
             if balance is None:
-                raise no_budget(dataset)
+                grant = ledger_command("grant", self.path)
+                raise no_budget(dataset, f"{grant} {dataset} --epsilon EPSILON --alpha ALPHA --unit UNIT")
             return _append(connection, head, "publication", Decimal(0), balance, detail, _next_time(head))
 
     def balance(self, dataset: str) -> Balance:
@@ -168,7 +189,9 @@ class Ledger:
         with self._file.transaction(write=False) as connection:
             balance = _balances(connection, dataset_id(dataset)).get(dataset)
         if balance is None:
-            raise InputError(f"The ledger knows no data set '{dataset}': see 'ppsm ledger show {self.path}'.")
+            raise InputError(
+                f"The ledger knows no data set '{dataset}': see '{ledger_command('show', self.path)}'."
+            )
         return balance
 
     def balances(self) -> tuple[Balance, ...]:
@@ -184,18 +207,42 @@ class Ledger:
 
     def confirm(self, released: Released) -> bool:
         """Tell whether this ledger charged the release; the values themselves it cannot vouch for."""
-        receipt = released.receipt
-        if receipt is None:
-            return False
-        detail = json.dumps(receipt.record.to_dict(), sort_keys=True)
-        claimed = ("spend", receipt.sequence, receipt.entry_hash, detail, str(receipt.charged), receipt.alpha)
-        query = (
-            "SELECT 1 FROM entries "
-            "WHERE kind = ? AND sequence = ? AND hash = ? AND detail = ? AND amount = ? AND alpha = ?"
-        )
+        return released.receipt is not None and self.confirm_receipt(released.receipt)
+
+    def confirm_receipt(self, receipt: Receipt) -> bool:
+        """Tell whether this ledger gave out the receipt, word for word."""
         with self._file.transaction(write=False) as connection:
-            row = connection.execute(query, claimed).fetchone()
-        return row is not None
+            entry = ledger_file.entry_number(connection, receipt.sequence)
+            return (
+                entry is not None
+                and (entry.kind, entry.hash) == ("spend", receipt.entry_hash)
+                and _receipt(connection, entry) == receipt
+            )
+
+    def confirm_publication(self, entry_hash: str, content: Mapping[str, Any]) -> bool:
+        """Tell whether this ledger noted the publication of exactly these figures."""
+        detail = json.dumps(dict(content), sort_keys=True, allow_nan=False)
+        query = "SELECT 1 FROM entries WHERE kind = 'publication' AND hash = ? AND detail = ?"
+        with self._file.transaction(write=False) as connection:
+            return connection.execute(query, (entry_hash, detail)).fetchone() is not None
+
+    def unknown(self, hashes: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the hashes that are of no release or publication in this ledger."""
+        query = "SELECT 1 FROM entries WHERE hash = ? AND kind IN ('spend', 'publication')"
+        with self._file.transaction(write=False) as connection:
+            return tuple(each for each in hashes if connection.execute(query, (each,)).fetchone() is None)
+
+    @property
+    def name(self) -> str:
+        """The public name, which every receipt carries."""
+        with self._file.transaction(write=False) as connection:
+            return _identity(connection)["ledger"]
+
+    def fingerprint(self, content: bytes) -> str:
+        """Return what tells one content from another to those alone who have this ledger's key."""
+        with self._file.transaction(write=False) as connection:
+            key = _identity(connection)["key"]
+        return hmac.digest(bytes.fromhex(key), content, "sha256").hex()
 
     def verify(self, heads: Iterable[str] = ()) -> LedgerVerification:
         """Read the whole ledger and report every fault.
@@ -223,9 +270,63 @@ class Ledger:
         return LedgerVerification(len(entries), entries[-1].hash if entries else NO_PREVIOUS, tuple(findings))
 
 
+class LedgerKeeper(Ledger):
+    """A ledger in the hands of whoever keeps the budgets: the only role that grants."""
+
+    def grant(
+        self,
+        dataset: str,
+        *,
+        epsilon: float,
+        alpha: float | None = None,
+        unit: str | None = None,
+        most_per_release: float | None = None,
+    ) -> Balance:
+        """Raise the budget of a data set; its first grant fixes the distance at which the budget is kept.
+
+        Parameters
+        ----------
+        dataset
+            The data set's identifier.
+        epsilon
+            The privacy loss to allow in addition; zero where only ``most_per_release`` is to change.
+        alpha, unit
+            The distance, and its unit. Needed once; later grants may leave them out and cannot change them.
+        most_per_release
+            What one release may cost from now on, in epsilon at ``alpha``; 1 unless a grant says otherwise.
+        """
+        dataset = dataset_id(dataset)
+        most = None if most_per_release is None else _decimal(most_per_release, "most_per_release")
+        amount = Decimal(0) if epsilon == 0 and most is not None else _decimal(epsilon, "epsilon")
+        if alpha is not None:
+            alpha = positive_number(alpha, "alpha")
+        with self._file.transaction(write=True) as connection:
+            head = next(ledger_file.newest_first(connection))
+            balance = _balances(connection, dataset).get(dataset) or first_balance(dataset, alpha, unit)
+            after = balance.grant(amount, alpha, unit, most)
+            _append(connection, head, "grant", amount, after, "{}", _next_time(head))
+        return after
+
+
 def now() -> datetime:
     """Return the time in UTC."""
     return datetime.now(UTC)
+
+
+def _decimal(value: float, name: str) -> Decimal:
+    return Decimal(repr(positive_number(value, name)))
+
+
+def _who() -> str:
+    """The login name; by the process's user where the system knows it, not by a variable anyone can set."""
+    try:
+        import pwd
+    except ImportError:  # no POSIX system
+        return getpass.getuser()
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"user {os.getuid()}"
 
 
 def _next_time(head: Entry) -> datetime:
@@ -257,11 +358,47 @@ def _append(
         amount=str(amount),
         granted=str(after.granted),
         spent=str(after.spent),
+        most_per_release=str(after.most_per_release),
+        who=_who(),
         time=utc_text(time),
         detail=detail,
         previous=head.hash,
     )
     return ledger_file.append(connection, entry)
+
+
+def _identity(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return the ledger's public name and its secret key."""
+    entry = ledger_file.entry_number(connection, 1)
+    try:
+        fields = json.loads("" if entry is None else entry.detail)
+        return {name: str(fields[name]) for name in ("ledger", "key")}
+    except (ValueError, KeyError, TypeError):
+        raise LedgerError("The ledger's first entry names no ledger: restore a good copy.") from None
+
+
+def _receipt(connection: sqlite3.Connection, entry: Entry) -> Receipt:
+    """Return the receipt for an entry that spends."""
+    spent = Decimal(entry.spent)
+    windows = tuple(
+        WindowSpend(days, exact_sum(spent, -_spent_before(connection, entry, days))) for days in WINDOWS
+    )
+    return Receipt(
+        ledger=_identity(connection)["ledger"],
+        sequence=entry.sequence,
+        entry_hash=entry.hash,
+        charged=Decimal(entry.amount),
+        account=Account(entry.alpha, entry.unit, spent, windows),
+        record=ReleaseRecord.from_dict(json.loads(entry.detail)),
+    )
+
+
+def _spent_before(connection: sqlite3.Connection, entry: Entry, days: int) -> Decimal:
+    """Return what the entry's data set had spent so many days before it."""
+    start = utc_text(datetime.fromisoformat(entry.time) - timedelta(days=days))
+    first = ledger_file.first_since(connection, start, entry.sequence)
+    before = ledger_file.newest_before(connection, entry.dataset, first)
+    return Decimal(0) if before is None else Decimal(before.spent)
 
 
 def _balances(connection: sqlite3.Connection, dataset: str | None = None) -> dict[str, Balance]:
@@ -277,7 +414,14 @@ def _balances(connection: sqlite3.Connection, dataset: str | None = None) -> dic
 
 def _balance_after(entry: Entry) -> Balance:
     try:
-        return Balance(entry.dataset, entry.alpha, entry.unit, Decimal(entry.granted), Decimal(entry.spent))
+        return Balance(
+            entry.dataset,
+            entry.alpha,
+            entry.unit,
+            Decimal(entry.granted),
+            Decimal(entry.spent),
+            Decimal(entry.most_per_release),
+        )
     except InvalidOperation:
         raise LedgerError(
             f"Entry {entry.sequence} of the ledger holds no numbers: restore a good copy."
@@ -341,7 +485,8 @@ def _budget_findings(entries: tuple[Entry, ...]) -> list[str]:
         except (PpsmError, ValueError, ArithmeticError, KeyError, TypeError) as error:
             findings.append(f"Entry {entry.sequence} cannot be replayed: {error}")
             continue
-        if (str(balance.granted), str(balance.spent)) != (entry.granted, entry.spent):
+        totals = (balance.granted, balance.spent, balance.most_per_release)
+        if tuple(map(str, totals)) != (entry.granted, entry.spent, entry.most_per_release):
             findings.append(
                 f"Entry {entry.sequence} carries totals other than the sum of the entries up to it."
             )
@@ -352,16 +497,16 @@ def _budget_findings(entries: tuple[Entry, ...]) -> list[str]:
 def _replayed(balance: Balance, entry: Entry) -> Balance:
     amount = Decimal(entry.amount)
     if entry.kind == "grant":
-        return balance.grant(amount, entry.alpha, entry.unit)
+        return balance.grant(amount, entry.alpha, entry.unit, Decimal(entry.most_per_release))
     if entry.kind == "publication":
         if amount:
             raise InputError(f"it is a publication, which costs nothing, and charges {amount}.")
         return balance
     record = ReleaseRecord.from_dict(json.loads(entry.detail))
-    budget = (balance.dataset, balance.alpha, balance.unit)
-    if (record.dataset, entry.alpha, record.unit) != budget or entry.unit != balance.unit:
-        raise InputError("its record is for another data set, alpha or unit.")
+    distance = units.converted(balance.alpha, balance.unit, record.unit)
+    if record.dataset != balance.dataset or distance is None:
+        raise InputError("its record is for another data set or unit.")
     # The exact quotient, not the map: a later OpenDP may round its bound differently.
-    if Fraction(amount) < Fraction(balance.alpha) / Fraction(record.scale):
+    if Fraction(amount) < record.loss_over(distance):
         raise InputError(f"it charges {amount}, less than the loss of its release.")
     return balance.charge(amount)

@@ -1,5 +1,11 @@
 """The ledger's file: an SQLite database that only grows, whose entries form a hash chain.
 
+One file, one path, one lock: entries are written into the file itself, by way of a rollback journal, and
+SQLite locks the file, not its name. (A write-ahead log lies beside a file under the file's *name*: whoever
+comes by another name, after a rename or through a hard link, sees neither the log nor its lock, and spends
+again.) A file with two names is refused all the same: a journal left by a crash is found under one of them
+only.
+
 One connection is kept open, because opening and closing costs three more waits for the disk than a commit.
 It serves one thread at a time, is not used across a fork, and is opened anew when the file was replaced or
 SQLite reported an error.
@@ -19,11 +25,15 @@ from urllib.parse import quote
 
 from ppsm.errors import InputError, LedgerError
 from ppsm.files import sync_directory
+from ppsm.privacy.ledger_place import ledger_command
 
 APPLICATION_ID = 0x7070736D  # "ppsm"
 NO_PREVIOUS = "0" * 64
 
-_COLUMNS = "sequence, kind, dataset, alpha, unit, amount, granted, spent, time, detail, previous, hash"
+_COLUMNS = (
+    "sequence, kind, dataset, alpha, unit, amount, granted, spent, most_per_release, who, time, detail, "
+    "previous, hash"
+)
 SCHEMA = (
     """CREATE TABLE entries (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -34,6 +44,8 @@ SCHEMA = (
     amount TEXT NOT NULL,
     granted TEXT NOT NULL,
     spent TEXT NOT NULL,
+    most_per_release TEXT NOT NULL,
+    who TEXT NOT NULL,
     time TEXT NOT NULL,
     detail TEXT NOT NULL,
     previous TEXT NOT NULL UNIQUE,
@@ -74,11 +86,13 @@ class Entry:
         What this line grants or spends, as a decimal.
     granted, spent
         The data set's totals after this line.
-    time
-        When it was written, UTC.
+    most_per_release
+        What one release of the data set may cost, after this line.
+    who, time
+        Who wrote it, by login name, and when, UTC.
     detail
-        JSON: the release record of a spend, what a publication showed, the ledger's random identity in the
-        first line.
+        JSON: the release record of a spend, what a publication showed, the ledger's public name and its
+        secret key in the first line.
     previous, hash
         The hash of the line before, and of this one.
     """
@@ -91,6 +105,8 @@ class Entry:
     amount: str
     granted: str
     spent: str
+    most_per_release: str
+    who: str
     time: str
     detail: str
     previous: str
@@ -155,8 +171,7 @@ class LedgerFile:
 
     def _fill(self, genesis: Entry) -> None:
         with self._translated(), closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             for statement in SCHEMA:
@@ -168,11 +183,14 @@ class LedgerFile:
     def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         """Yield a connection in one transaction: committed to the disk at the end, undone on any error."""
         with self._one_thread(), self._translated():
-            connection = self._current_handle().connection
+            handle = self._current_handle()
+            connection = handle.connection
             try:
                 # IMMEDIATE takes the write lock before anything is read: check and spend see the same state.
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield connection
+                if write:
+                    self._insist_on(handle)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -195,26 +213,49 @@ class LedgerFile:
 
     def _current_handle(self) -> _Handle:
         """Return the open connection, or a new one after a fork or when the file is not the same any more."""
-        status = self.path.stat()
-        identity = (status.st_dev, status.st_ino)
+        identity = self._identity()
         handle = self._handle
         if handle is None or (handle.process, handle.identity) != (os.getpid(), identity):
             self.close()
             handle = self._handle = _Handle(self._connection(), identity)
         return handle
 
+    def _identity(self) -> tuple[int, int]:
+        """Return what tells the file from another under its path; a file with two names is refused."""
+        status = self.path.stat()
+        if status.st_nlink > 1:
+            raise LedgerError(
+                f"The ledger {self.path} has {status.st_nlink} names (hard links), expected one: remove the "
+                "others; nothing was charged or released."
+            )
+        return status.st_dev, status.st_ino
+
+    def _insist_on(self, handle: _Handle) -> None:
+        """Refuse to commit into a file that lies elsewhere by now."""
+        if self._identity() != handle.identity:
+            raise LedgerError(
+                f"The ledger {self.path} was replaced while it was written: nothing was charged or released, "
+                "so see who moves it and try again."
+            )
+
     def _connection(self) -> sqlite3.Connection:
         address = f"file:{quote(str(self.path.absolute()))}?mode=rw"
         connection = sqlite3.connect(
             address, uri=True, timeout=self.timeout_s, isolation_level=None, check_same_thread=False
         )
-        # FULL: a commit returns only after the write-ahead log has reached the disk.
-        connection.execute("PRAGMA synchronous = FULL")
+        # EXTRA: a commit returns only once the file and the removal of its journal have reached the disk.
+        connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache, too
         if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             connection.close()
             raise LedgerError(
                 f"{self.path} is not a ppsm ledger: give the path of a file made by 'ppsm ledger init'."
+            )
+        # Another program may have switched the file to a write-ahead log.
+        if connection.execute("PRAGMA journal_mode = DELETE").fetchone() != ("delete",):
+            connection.close()
+            raise LedgerError(
+                f"The ledger {self.path} is kept in more than one file by another program: end that program."
             )
         return connection
 
@@ -224,7 +265,8 @@ class LedgerFile:
             yield
         except FileNotFoundError:
             raise LedgerError(
-                f"There is no ledger at {self.path}: make one with 'ppsm ledger init {self.path}'."
+                f"There is no privacy ledger at {self.path}: make it with "
+                f"'{ledger_command('init', self.path)}'."
             ) from None
         except OSError as error:
             raise LedgerError(
@@ -254,9 +296,22 @@ class LedgerFile:
 def append(connection: sqlite3.Connection, entry: Entry) -> Entry:
     """Write an entry at the end of the chain and return it with its hash."""
     row = (*(getattr(entry, name) for name in Entry.__slots__[:-1]), entry.computed_hash())
-    statement = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+    statement = f"INSERT INTO entries ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})"  # noqa: S608
     connection.execute(statement, row)
     return Entry(*row)
+
+
+def _unchanged(entry: Entry) -> Entry:
+    if entry.hash != entry.computed_hash():
+        raise _tampered(entry)
+    return entry
+
+
+def _tampered(entry: Entry) -> LedgerError:
+    return LedgerError(
+        f"Entry {entry.sequence} of the ledger does not match its hash, so it was tampered with or damaged: "
+        "run 'ppsm ledger verify' and restore a copy that agrees with a published hash."
+    )
 
 
 def newest_first(connection: sqlite3.Connection) -> Iterator[Entry]:
@@ -270,11 +325,8 @@ def newest_first(connection: sqlite3.Connection) -> Iterator[Entry]:
         entry = Entry(*row)
         if entry.sequence != number:
             break
-        if entry.hash != entry.computed_hash() or expected not in (None, entry.hash):
-            raise LedgerError(
-                f"Entry {entry.sequence} of the ledger does not match its hash, so it was tampered with or "
-                "damaged: run 'ppsm ledger verify' and restore a copy that agrees with a published hash."
-            )
+        if expected not in (None, _unchanged(entry).hash):
+            raise _tampered(entry)
         number, expected = number - 1, entry.previous
         yield entry
     if number or expected is None:
@@ -282,6 +334,34 @@ def newest_first(connection: sqlite3.Connection) -> Iterator[Entry]:
             f"Entry {number} of the ledger is missing, so entries were removed or its making was cut short: "
             "restore a copy that agrees with a published hash, or make a new ledger."
         )
+
+
+def entry_number(connection: sqlite3.Connection, sequence: int) -> Entry | None:
+    """Return one entry, with its own hash checked but not the chain; None where there is none."""
+    row = connection.execute(f"SELECT {_COLUMNS} FROM entries WHERE sequence = ?", (sequence,)).fetchone()  # noqa: S608
+    return None if row is None else _unchanged(Entry(*row))
+
+
+def newest_before(connection: sqlite3.Connection, dataset: str, sequence: int) -> Entry | None:
+    """Return the last entry of a data set ahead of a number, with its own hash checked."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM entries WHERE sequence < ? AND dataset = ? ORDER BY sequence DESC LIMIT 1",  # noqa: S608
+        (sequence, dataset),
+    ).fetchone()
+    return None if row is None else _unchanged(Entry(*row))
+
+
+def first_since(connection: sqlite3.Connection, time: str, last: int) -> int:
+    """Return the number of the first entry not before a time, up to ``last``: times never decrease."""
+    low, high = 1, last
+    while low < high:
+        middle = (low + high) // 2
+        found = connection.execute("SELECT time FROM entries WHERE sequence = ?", (middle,)).fetchone()
+        if found is None or str(found[0]) < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def all_entries(connection: sqlite3.Connection) -> Iterator[Entry]:

@@ -1,23 +1,33 @@
-"""What the market itself publishes about the true data: an explicit act of the owner, on record.
+"""Figures of the true data that the market itself has published: handed in by the owner, noted in the ledger.
 
 Steps 2a and 3a of the mechanism may use a market result that is public anyway: the cost and the prices at
 which the market cleared with the **true** data. It is not covered by the promise of a release, so it never
-enters silently: the owner publishes it with :func:`publish_outcome`, the ledger notes it, and every dossier
-of a release that used it says so.
+enters silently. The owner hands in what was *published*, rounded as the market rounds it, with its day and
+where it stands, as a file (:meth:`PublishedFigures.read`) or in Python; :func:`note_publication` notes it in
+the ledger; and every statement of a release that used it begins with it. No release computes such figures.
 """
 
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
-from ppsm.errors import FileFormatError, InputError, PrivacyError
+from ppsm.errors import FileFormatError, InputError
+from ppsm.files import of_format
 from ppsm.privacy.ledger import Ledger, now
-from ppsm.privacy.record import dataset_id, one_line, utc_text
-from ppsm.privacy.sensitive import Sensitive, apply_sealed_silently, refusal_of
+from ppsm.privacy.provenance import Provenance, Taint
+from ppsm.privacy.record import dataset_id, one_line, positive_number, utc_text
+
+FORMAT = "ppsm-published/1"
+_SIMULATED = "simulated, by nobody"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,39 +60,164 @@ class MarketResult:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Publication:
-    """A market result that is public, and how it became so.
+class PublishedFigures:
+    """A market result as the market published it.
 
     Attributes
     ----------
     result
-        What was published.
-    dataset, purpose, time
-        Whose result, why, and when (UTC).
+        The figures.
+    day, source
+        Of which day they are (ISO 8601), and where they stand, in one line.
+    value_step, price_step
+        What value and cost, and prices, are rounded to. Each figure must be a multiple of its step: figures
+        with all digits of a computation let whoever knows all entries but one compute that one exactly.
+    """
+
+    result: MarketResult
+    day: str
+    source: str
+    value_step: float
+    price_step: float
+
+    def __post_init__(self) -> None:
+        one_line(self.source, "source")
+        try:
+            date.fromisoformat(self.day)
+        except (TypeError, ValueError):
+            raise InputError("the day of the published figures is no date, expected YYYY-MM-DD.") from None
+        result = self.result
+        for what, step, numbers in (
+            ("value_step", self.value_step, (result.value, result.leader_cost)),
+            ("price_step", self.price_step, tuple(map(float, result.prices))),
+        ):
+            positive_number(step, what)
+            if not all(_is_multiple(number, step) for number in numbers):
+                raise InputError(
+                    f"a published figure is no multiple of {what} = {step:g}, expected figures rounded as "
+                    "the market publishes them: round them, or say to what they are rounded."
+                )
+
+    @classmethod
+    def rounded(
+        cls, result: MarketResult, *, day: str, source: str, value_step: float, price_step: float
+    ) -> "PublishedFigures":
+        """What a market with this result would publish."""
+        names = result.price_names
+        return cls(
+            result=MarketResult(
+                _rounded(result.value, value_step),
+                frozen_vector([_rounded(each, price_step) for each in result.prices], len(names), "price"),
+                names,
+                _rounded(result.leader_cost, value_step),
+            ),
+            day=day,
+            source=source,
+            value_step=value_step,
+            price_step=price_step,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain JSON types."""
+        result = self.result
+        return {
+            "format": FORMAT,
+            "day": self.day,
+            "source": self.source,
+            "value_step": self.value_step,
+            "price_step": self.price_step,
+            "value": float(result.value),
+            "leader_cost": float(result.leader_cost),
+            "prices": dict(zip(result.price_names, result.prices.tolist(), strict=True)),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: object) -> "PublishedFigures":
+        """Read what :meth:`to_dict` returned."""
+        try:
+            content = of_format(fields, FORMAT, "The file of published figures")
+            prices = {str(name): float(price) for name, price in content["prices"].items()}
+            return cls(
+                result=MarketResult(
+                    float(content["value"]),
+                    _vector(list(prices.values())),
+                    tuple(prices),
+                    float(content["leader_cost"]),
+                ),
+                day=content["day"],
+                source=content["source"],
+                value_step=content["value_step"],
+                price_step=content["price_step"],
+            )
+        except KeyError as error:
+            raise FileFormatError(f"The published figures have no field {error}: add it.") from None
+        except (TypeError, AttributeError) as error:
+            raise FileFormatError(f"The published figures cannot be read ({error}): mend the file.") from None
+
+    @classmethod
+    def read(cls, path: str | Path) -> "PublishedFigures":
+        """Read a JSON file of published figures."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise FileFormatError(f"{path} cannot be read ({error.strerror or error}): check it.") from None
+        except ValueError as error:
+            raise FileFormatError(f"{path} is not JSON ({error}): mend the file.") from None
+        return cls.from_dict(content)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Publication:
+    """Published figures of a data set, and the ledger's note of them.
+
+    Attributes
+    ----------
+    result, day, source, rounding
+        What was published, of which day, where, and to what it is rounded in words.
+    dataset, time
+        Of which data, and when the ledger noted it (UTC).
     entry_hash
         The hash of the ledger's entry about it; ``None`` for a simulated publication.
     """
 
     result: MarketResult
+    day: str
+    source: str
+    rounding: str
     dataset: str
-    purpose: str
     time: str
     entry_hash: str | None
 
     @property
     def recorded(self) -> bool:
-        """Whether a ledger knows of it."""
+        """Whether it says that a ledger knows of it; :meth:`noted_by` asks the ledger."""
         return self.entry_hash is not None
+
+    @property
+    def provenance(self) -> Provenance:
+        """Figures that no ledger has noted taint what rests on them."""
+        if self.entry_hash is None:
+            return Provenance(source=self.source, taints=frozenset({Taint.UNPUBLISHED}))
+        return Provenance(source=self.source, entries=(self.entry_hash,))
+
+    def noted_by(self, ledger: Ledger) -> bool:
+        """Whether this very ledger noted exactly these figures."""
+        return self.entry_hash is not None and ledger.confirm_publication(self.entry_hash, self.noted)
+
+    @property
+    def noted(self) -> dict[str, Any]:
+        """What the ledger's entry holds."""
+        return {
+            "dataset": self.dataset,
+            "day": self.day,
+            "source": self.source,
+            "rounding": self.rounding,
+            "figures": self.result.to_dict(),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the publication as plain JSON types."""
-        return {
-            "dataset": self.dataset,
-            "purpose": self.purpose,
-            "time": self.time,
-            "entry_hash": self.entry_hash,
-            "figures": self.result.to_dict(),
-        }
+        return {**self.noted, "time": self.time, "entry_hash": self.entry_hash}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Publication":
@@ -97,8 +232,10 @@ class Publication:
                     price_names=tuple(result["price_names"]),
                     leader_cost=float(result["leader_cost"]),
                 ),
+                day=one_line(fields["day"], "day"),
+                source=one_line(fields["source"], "source"),
+                rounding=one_line(fields["rounding"], "rounding"),
                 dataset=dataset_id(fields["dataset"]),
-                purpose=one_line(fields["purpose"], "purpose"),
                 time=one_line(fields["time"], "time"),
                 entry_hash=None if entry_hash is None else one_line(entry_hash, "entry_hash"),
             )
@@ -110,86 +247,62 @@ class Publication:
             ) from None
 
 
-@runtime_checkable
-class PublishingMarket(Protocol):
-    """A market that publishes its result: what is asked of a coordination (:mod:`ppsm.mechanism`) here."""
-
-    def market_result(self, demand: FloatArray) -> MarketResult:
-        """Clear the market and return what it publishes."""
-
-    def separate(self) -> "PublishingMarket":
-        """The same market with solvers of its own: what it sees leaves no trace in this one."""
-
-
-def publish_outcome(
-    secret: Sensitive, market: PublishingMarket, *, ledger: Ledger, purpose: str
-) -> Publication:
-    """Clear the market with the true data and publish its result: an act of the owner, noted in the ledger.
+def note_publication(published: PublishedFigures, *, dataset: str, ledger: Ledger) -> Publication:
+    """Note in the ledger that figures of the true data are public: an act of the owner, dated and kept.
 
     Parameters
     ----------
-    secret
-        The data. They are handed to ``market.separate().market_result`` and to nothing else.
-    market
-        The coordination on which the mechanism runs. It keeps nothing of the data: the market is cleared with
-        solvers of its own, which are dropped afterwards.
+    published
+        What the market published. Nothing here looks at the secret.
+    dataset
+        The data that the figures are of.
     ledger
-        Where the publication is noted, before it is returned.
-    purpose
-        One line on why the result is public.
+        Where it is noted, before it is returned.
     """
-    if refusal := refusal_of(secret):
-        del secret
-        raise refusal
-    one_line(purpose, "purpose")
     if not isinstance(ledger, Ledger):
         raise InputError(
             f"The ledger is of type {type(ledger).__name__}, expected Ledger: open one with Ledger(path)."
         )
-    if not isinstance(market, PublishingMarket):
+    if not isinstance(published, PublishedFigures):
         raise InputError(
-            f"The market is of type {type(market).__name__}, expected one with market_result and separate: "
-            "pass the coordination itself, such as GameCoordination(game, unit=...)."
+            f"The figures are of type {type(published).__name__}, expected PublishedFigures: read them from "
+            "where the market publishes them."
         )
-    ledger.balance(secret.dataset)
-    result = _cleared(secret, market)
-    content = {"purpose": purpose, "figures": result.to_dict()}
-    entry = ledger.note_publication(secret.dataset, content)
-    return Publication(
-        result=result,
-        dataset=secret.dataset,
-        purpose=purpose,
-        time=entry.time,
-        entry_hash=entry.hash,
+    draft = Publication(
+        result=published.result,
+        day=published.day,
+        source=published.source,
+        rounding=f"cost rounded to {published.value_step:g}, prices to {published.price_step:g}",
+        dataset=dataset_id(dataset),
+        time=utc_text(now()),
+        entry_hash=None,
     )
-
-
-def _cleared(secret: Sensitive, market: PublishingMarket) -> MarketResult:
-    result: object = apply_sealed_silently(
-        secret,
-        # Made in here, the solvers that see the data are gone afterwards, from tracebacks too.
-        lambda values: market.separate().market_result(values),
-        "The market could not be cleared with the true data (its reason is withheld, it may quote them): "
-        "nothing was published, so clear it on the owner's side first.",
-    )
-    if not isinstance(result, MarketResult):
-        kind = type(result).__name__
-        del result  # it may be the true data, and tracebacks show locals
-        raise PrivacyError(
-            f"The market returned {kind}, expected MarketResult: nothing was published; mend the market."
-        )
-    return result
+    entry = ledger.note_publication(dataset, draft.noted)
+    return replace(draft, time=entry.time, entry_hash=entry.hash)
 
 
 def simulated_publication(result: MarketResult, *, dataset: str) -> Publication:
     """A result of test data that are public from the start, for experiments; no private release takes it."""
+    time = utc_text(now())
     return Publication(
         result=result,
+        day=time[:10],
+        source=_SIMULATED,
+        rounding="not rounded",
         dataset=dataset_id(dataset),
-        purpose="simulation",
-        time=utc_text(now()),
+        time=time,
         entry_hash=None,
     )
+
+
+def _is_multiple(number: float, step: float) -> bool:
+    """Whether a number, as it prints, is a multiple of a step, as that prints."""
+    return (Fraction(Decimal(repr(float(number)))) / Fraction(Decimal(repr(float(step))))).denominator == 1
+
+
+def _rounded(number: float, step: float) -> float:
+    unit = Fraction(Decimal(repr(float(step))))
+    return float(round(Fraction(Decimal(repr(float(number)))) / unit) * unit)
 
 
 def _vector(values: ArrayLike) -> FloatArray:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ppsm.errors import FileFormatError, InputError
+from ppsm.privacy.measurements import on_grid
 
 _MAX_TEXT = 200
 _DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
@@ -43,6 +44,9 @@ class ReleaseRecord:
         The privacy loss claimed for two data sets that are adjacent at ``alpha``.
     scale
         The scale of the noise on every entry; at least ``alpha / epsilon``.
+    total_scale
+        The scale of the noise on the total where that was measured too, ``None`` otherwise; the losses of
+        both add up to at most epsilon.
     unit
         The unit of the data, and so of ``alpha`` and ``scale``.
     dimension
@@ -71,13 +75,17 @@ class ReleaseRecord:
     time: datetime
     seed: int | None = None
     adjacency: Adjacency = Adjacency.ONE_ENTRY
+    total_scale: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("alpha", "epsilon", "scale"):
             object.__setattr__(self, name, positive_number(getattr(self, name), name))
-        if Fraction(self.alpha) / Fraction(self.scale) > Fraction(repr(self.epsilon)):
+        if self.total_scale is not None:
+            object.__setattr__(self, "total_scale", positive_number(self.total_scale, "total_scale"))
+        if self.loss_over(self.alpha) > Fraction(repr(self.epsilon)):
+            beside = "" if self.total_scale is None else f", and {self.total_scale} on the total,"
             raise InputError(
-                f"Noise of scale {self.scale} loses more than epsilon = {self.epsilon} over alpha = "
+                f"Noise of scale {self.scale}{beside} loses more than epsilon = {self.epsilon} over alpha = "
                 f"{self.alpha}: use a scale of at least alpha / epsilon."
             )
         if self.dimension < 1:
@@ -99,6 +107,13 @@ class ReleaseRecord:
                 "a seed belongs to seeded noise and to no other."
             )
 
+    def loss_over(self, distance: float) -> Fraction:
+        """The exact privacy loss over a movement of one entry; what was measured adds up."""
+        loss = Fraction(distance) / Fraction(self.scale)
+        if self.total_scale is not None:
+            loss += on_grid(distance, self.alpha) / Fraction(self.total_scale)
+        return loss
+
     @property
     def private(self) -> bool:
         """Whether the noise came from the secure source; seeded noise can be subtracted again."""
@@ -112,6 +127,7 @@ class ReleaseRecord:
             "alpha": self.alpha,
             "epsilon": self.epsilon,
             "scale": self.scale,
+            "total_scale": self.total_scale,
             "unit": self.unit,
             "adjacency": str(self.adjacency),
             "dimension": self.dimension,
@@ -131,6 +147,7 @@ class ReleaseRecord:
                 alpha=fields["alpha"],
                 epsilon=fields["epsilon"],
                 scale=fields["scale"],
+                total_scale=fields["total_scale"],
                 unit=fields["unit"],
                 adjacency=Adjacency(fields["adjacency"]),
                 dimension=integer(fields["dimension"], "dimension"),

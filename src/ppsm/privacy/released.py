@@ -1,6 +1,7 @@
 """What may travel: noisy values with the record of how they came about."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -10,46 +11,123 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError, PrivacyError, SecretExposureError
+from ppsm.files import of_format
 from ppsm.privacy.record import ReleaseRecord, integer, one_line, positive_number
 from ppsm.privacy.sensitive import Sensitive
 
-FORMAT = "ppsm-released/1"
-_NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
+FORMAT = "ppsm-released/2"
+NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpend:
+    """What a data set lost within so many days up to a release, that release included."""
+
+    days: int
+    spent: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a data set had lost by all its releases when one was charged, that one included.
+
+    Attributes
+    ----------
+    alpha, unit
+        The distance at which the data set's budget is kept.
+    spent
+        The loss of all releases up to this one, in epsilon at ``alpha``.
+    windows
+        The part of it that fell into the last days, months and years.
+    """
+
+    alpha: float
+    unit: str
+    spent: Decimal
+    windows: tuple[WindowSpend, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the account as plain JSON types."""
+        windows = [{"days": each.days, "spent": str(each.spent)} for each in self.windows]
+        return {"alpha": self.alpha, "unit": self.unit, "spent": str(self.spent), "windows": windows}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Account":
+        """Read what :meth:`to_dict` returned."""
+        return cls(
+            alpha=positive_number(fields["alpha"], "alpha"),
+            unit=one_line(fields["unit"], "unit"),
+            spent=_loss(fields["spent"], "spent"),
+            windows=tuple(
+                WindowSpend(integer(each["days"], "days"), _loss(each["spent"], "spent"))
+                for each in fields["windows"]
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The ledger's answer to a spend: where it stands in the chain and what was charged.
+    """The ledger's answer to a spend: where it stands in the chain, what was charged, what that makes.
 
     Attributes
     ----------
+    ledger
+        The public name of the ledger.
     sequence
         The number of the ledger entry.
     entry_hash
-        The hash of that entry. It commits to the whole ledger before it, so every published release pins the
-        history.
+        The hash of that entry, the ledger's head when it was charged. It commits to the whole ledger before
+        it, so every published release pins the history.
     charged
-        The privacy loss that was charged, in epsilon at ``alpha``.
-    alpha
-        The distance at which the data set's budget is kept.
+        The privacy loss that was charged, in epsilon at the distance of the account.
+    account
+        What the data set has lost with it.
     record
         The release as it stands in the ledger.
     """
 
+    ledger: str
     sequence: int
     entry_hash: str
     charged: Decimal
-    alpha: float
+    account: Account
     record: ReleaseRecord
 
     def to_dict(self) -> dict[str, Any]:
         """Return the receipt as plain JSON types, without the record."""
         return {
+            "ledger": self.ledger,
             "sequence": self.sequence,
             "entry_hash": self.entry_hash,
             "charged": str(self.charged),
-            "alpha": self.alpha,
+            "account": self.account.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any], record: ReleaseRecord) -> "Receipt":
+        """Read what :meth:`to_dict` returned, beside the record that it is for."""
+        sequence = integer(fields["sequence"], "sequence")
+        if not 1 <= sequence < 2**63:
+            raise FileFormatError(
+                f"The receipt is of entry {sequence}, expected a number above zero: use one that ppsm wrote."
+            )
+        return cls(
+            ledger=one_line(fields["ledger"], "ledger"),
+            sequence=sequence,
+            entry_hash=one_line(fields["entry_hash"], "entry_hash"),
+            charged=_loss(fields["charged"], "charged"),
+            account=Account.from_dict(fields["account"]),
+            record=record,
+        )
+
+
+def _loss(value: object, what: str) -> Decimal:
+    number = Decimal(str(value))
+    if not (number.is_finite() and number > 0):
+        raise FileFormatError(
+            f"The receipt says {what} {number}, expected a number above zero: use one that ppsm wrote."
+        )
+    return number
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True, slots=True)
@@ -72,6 +150,8 @@ class Released:
         The ledger's receipt; ``None`` exactly when the noise was seeded.
     steps
         Names of the post-processing steps that the values went through since.
+    total
+        The noisy total, where it was measured too; ``None`` otherwise, and in what was derived since.
     """
 
     values: FloatArray
@@ -79,6 +159,7 @@ class Released:
     record: ReleaseRecord
     receipt: Receipt | None
     steps: tuple[str, ...] = ()
+    total: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.values, Sensitive):
@@ -96,6 +177,13 @@ class Released:
         )
         for step in self.steps:
             one_line(step, "step")
+        if self.total is not None and not math.isfinite(self.total):
+            raise InputError(f"the noisy total is {self.total}; expected a finite number.")
+        if (self.total is not None) != (self.record.total_scale is not None and not self.steps):
+            raise PrivacyError(
+                "A total and the record disagree on whether it was measured: release through "
+                "LaplaceMechanism.release."
+            )
         if (self.receipt is None) == self.private:
             raise PrivacyError(
                 f"A release with private={self.private} was given {'no' if self.private else 'a'} ledger "
@@ -126,10 +214,10 @@ class Released:
         vector = frozen_vector(
             values, len(self.entry_names), f"values of the step '{step}'", names=self.entry_names
         )
-        return replace(self, values=vector, steps=(*self.steps, step))
+        return replace(self, values=vector, steps=(*self.steps, step), total=None)
 
     def __repr__(self) -> str:
-        claim = f"alpha={self.record.alpha}, epsilon={self.record.epsilon}" if self.private else _NOT_PRIVATE
+        claim = f"alpha={self.record.alpha}, epsilon={self.record.epsilon}" if self.private else NOT_PRIVATE
         return (
             f"<Released: {len(self.entry_names)} entries in {self.unit} of '{self.record.dataset}', {claim}>"
         )
@@ -138,10 +226,11 @@ class Released:
         """Return the release as plain JSON types."""
         content: dict[str, Any] = {"format": FORMAT, "private": self.private}
         if not self.private:
-            content["notice"] = _NOT_PRIVATE
+            content["notice"] = NOT_PRIVATE
         content |= {
             "labels": list(self.entry_names),
             "values": self.values.tolist(),
+            "total": self.total,
             "steps": list(self.steps),
             "record": self.record.to_dict(),
             "receipt": None if self.receipt is None else self.receipt.to_dict(),
@@ -171,8 +260,9 @@ class Released:
                 values=content["values"],
                 entry_names=_texts(content["labels"], "labels"),
                 record=record,
-                receipt=_receipt(content["receipt"], record),
+                receipt=None if content["receipt"] is None else Receipt.from_dict(content["receipt"], record),
                 steps=_texts(content["steps"], "steps"),
+                total=None if content["total"] is None else float(content["total"]),
             )
         except KeyError as error:
             raise FileFormatError(f"The release has no field {error}: use one that ppsm wrote.") from None
@@ -182,9 +272,8 @@ class Released:
             raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
 
 
-def _content(content: object) -> dict[str, Any]:
-    if not isinstance(content, dict) or content["format"] != FORMAT:
-        raise FileFormatError(f"The text is not a release of format {FORMAT}: use one that ppsm wrote.")
+def _content(fields: object) -> dict[str, Any]:
+    content = of_format(fields, FORMAT, "The release")
     if content["private"] is not content["record"]["private"]:
         raise FileFormatError(
             "The release and its record disagree on whether it is private: the file was altered, so ask for "
@@ -197,24 +286,6 @@ def _texts(value: object, what: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise FileFormatError(f"The {what} of the release are not a list of texts: use one that ppsm wrote.")
     return tuple(value)
-
-
-def _receipt(fields: Mapping[str, Any] | None, record: ReleaseRecord) -> Receipt | None:
-    if fields is None:
-        return None
-    sequence, charged = integer(fields["sequence"], "sequence"), Decimal(str(fields["charged"]))
-    if not (1 <= sequence < 2**63 and charged.is_finite() and charged > 0):
-        raise FileFormatError(
-            f"The receipt says that entry {sequence} charged {charged}, expected numbers above zero: use one "
-            "that ppsm wrote."
-        )
-    return Receipt(
-        sequence=sequence,
-        entry_hash=one_line(fields["entry_hash"], "entry_hash"),
-        charged=charged,
-        alpha=positive_number(fields["alpha"], "alpha"),
-        record=record,
-    )
 
 
 def require_released(value: object, what: str = "data", *, private: bool = False) -> Released:

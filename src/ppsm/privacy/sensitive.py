@@ -80,7 +80,10 @@ class Sensitive:
             refusing("change")(self)
         store = object.__setattr__
         for name, part in zip(
-            ("_vault", "_entry_names", "_unit", "_dataset"), run_sealed(check), strict=True
+            # The vault last: who has one is complete.
+            ("_entry_names", "_unit", "_dataset", "_vault"),
+            run_sealed(check),
+            strict=True,
         ):
             store(self, name, part)
 
@@ -108,6 +111,8 @@ class Sensitive:
         return self.dimension
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_vault"):  # its making failed, and a traceback shows it half-built
+            return "<Sensitive: never completed, values hidden>"
         return f"<Sensitive: {self.dimension} entries in {self.unit} of '{self.dataset}', values hidden>"
 
     def __format__(self, format_spec: str) -> str:
@@ -232,14 +237,14 @@ def _made_anew(interrupt: BaseException) -> BaseException:
 
 def _check_later(
     values: ArrayLike, entry_names: object, unit: object, dataset: object, nonnegative: bool
-) -> Callable[[], tuple[Vault, tuple[str, ...], str, str]]:
+) -> Callable[[], tuple[tuple[str, ...], str, str, Vault]]:
     """Bind what was passed to a closure, so that no caller's frame needs to hold it."""
 
-    def check() -> tuple[Vault, tuple[str, ...], str, str]:
+    def check() -> tuple[tuple[str, ...], str, str, Vault]:
         array = _numbers(values)
         names = unique_names(_public_names(entry_names), len(array), "entry", "entry_names")
         _refuse_defects(array, names, nonnegative)
-        return _locked(array), names, one_line(unit, "unit"), dataset_id(dataset)
+        return names, one_line(unit, "unit"), dataset_id(dataset), _locked(array)
 
     return check
 

@@ -46,27 +46,63 @@ class _Layout:
     part: MatrixPart
 
 
+@dataclass(frozen=True, eq=False)
+class _Distance:
+    """Columns and rows that leave the distance in single columns: beside answers and moves, after the market.
+
+    One ``t >= |e|`` for each weighted move, and for a measured total ``u = sum d - target`` and ``s >= |u|``.
+    """
+
+    matrix: SparseMatrix
+    row_lower: FloatArray
+    row_upper: FloatArray
+    column_lower: FloatArray
+    curvature: FloatArray
+    cost: FloatArray
+
+    @classmethod
+    def of(cls, core: Core, answers: int) -> "_Distance":
+        """Those of a problem; none where it is a separable sum of squares."""
+        entries, weighted, total = core.reference.size, np.flatnonzero(core.weight), core.total
+        count, width = weighted.size, answers + entries
+        each, moves, sizes = np.arange(count), answers + weighted, width + np.arange(count)
+        # t - e >= 0, then t + e >= 0
+        rows, columns = [each, each, count + each, count + each], [moves, sizes, moves, sizes]
+        values = [np.full(count, sign) for sign in (-1.0, 1.0, 1.0, 1.0)]
+        lower, upper, cost = np.zeros(2 * count), np.full(2 * count, INFINITY), core.weight[weighted]
+        curvature, bounds = np.zeros(count), np.zeros(count)
+        if total is not None:
+            # sum e - u = target - sum reference, then s - u >= 0 and s + u >= 0
+            off, u, s = total.target - float(core.reference.sum()), width + count, width + count + 1
+            rows += [np.full(entries + 1, 2 * count), 2 * count + np.array([1, 1, 2, 2])]
+            columns += [np.append(answers + np.arange(entries), u), np.array([u, s, u, s])]
+            values += [np.append(np.ones(entries), -1.0), np.array([-1.0, 1.0, 1.0, 1.0])]
+            lower, upper = np.append(lower, [off, 0.0, 0.0]), np.append(upper, [off, INFINITY, INFINITY])
+            curvature, cost = (
+                np.append(curvature, [total.curvature, 0.0]),
+                np.append(cost, [0.0, total.weight]),
+            )
+            bounds = np.append(bounds, [-INFINITY, 0.0])
+        places = np.concatenate(rows), np.concatenate(columns)
+        shape = (lower.size, width + cost.size)
+        matrix: SparseMatrix = sp.csr_array((np.concatenate(values), places), shape=shape)
+        return cls(matrix, lower, upper, bounds, curvature, cost)
+
+
 class Relaxation:
     """Builds and solves the relaxations of one problem; the matrices are sliced, never rebuilt."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
         self.failures = 0
-        entries = core.reference.size
-        self._answers, self._entries = core.follower.program.shape[1], entries
-        self._distances = np.flatnonzero(core.weight)
-        extra = self._distances.size
+        self._answers, self._entries = core.follower.program.shape[1], core.reference.size
+        self._distance = _Distance.of(core, self._answers)
         self._slices = core.follower.free_parameter_slices
-        if extra:
-            # t >= e and t >= -e, one t for each weighted |e|
-            pick = sp.eye_array(entries, format="csr")[self._distances, :]
-            none = sp.csr_array((extra, self._answers))
-            distances = [sp.hstack([none, sign * pick, sp.eye_array(extra)]) for sign in (-1.0, 1.0)]
+        if self._distance.cost.size:
             market = self._slices.matrix
-            padding = sp.csr_array((market.shape[0], extra))
-            parts = [sp.hstack([market, padding]), *distances]
+            padding = sp.csr_array((market.shape[0], self._distance.cost.size))
+            parts = [sp.hstack([market, padding]), self._distance.matrix]
             self._slices = SlicedMatrix(sp.vstack(parts, format="csr"))
-        self._extra_rows = 2 * extra
 
     def solve(
         self, tight: IntArray, cuts: SparseMatrix | None = None, cut_lower: FloatArray | None = None
@@ -89,12 +125,13 @@ class Relaxation:
     def _layout(
         self, tight: IntArray, cuts: SparseMatrix | None, cut_lower: FloatArray | None
     ) -> _Layout | None:
-        core, extra = self.core, self._distances.size
+        core, distance = self.core, self._distance
+        extra = distance.cost.size
         row_lower, row_upper, column_lower, column_upper = core.follower.bounds(core.shift, tight=tight)
-        lower = np.concatenate([column_lower, core.lower - core.reference, np.zeros(extra)])
+        lower = np.concatenate([column_lower, core.lower - core.reference, distance.column_lower])
         upper = np.concatenate([column_upper, core.upper - core.reference, np.full(extra, INFINITY)])
-        row_lower = np.concatenate([row_lower, [core.value_lower], np.zeros(self._extra_rows)])
-        row_upper = np.concatenate([row_upper, [core.value_upper], np.full(self._extra_rows, INFINITY)])
+        row_lower = np.concatenate([row_lower, [core.value_lower], distance.row_lower])
+        row_upper = np.concatenate([row_upper, [core.value_upper], distance.row_upper])
         if (lower > upper).any() or (row_lower > row_upper).any():
             return None  # two sides of one row or column cannot both be tight
         slices = self._slices
@@ -111,8 +148,8 @@ class Relaxation:
             moved = slices.matrix @ values
             row_lower, row_upper = row_lower - moved, row_upper - moved
         program = QuadraticProgram(
-            curvature=np.concatenate([np.zeros(self._answers), core.curvature, np.zeros(extra)])[~fixed],
-            cost=np.concatenate([np.zeros(self._answers), core.slope, core.weight[self._distances]])[~fixed],
+            curvature=np.concatenate([np.zeros(self._answers), core.curvature, distance.curvature])[~fixed],
+            cost=np.concatenate([np.zeros(self._answers), core.slope, distance.cost])[~fixed],
             equality=part.equality,
             equality_value=row_lower[part.equalities],
             rows=part.rows,

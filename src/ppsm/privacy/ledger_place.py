@@ -1,0 +1,47 @@
+"""Where a user's ledger lies, and the commands that a refusal tells a user to type.
+
+There is one ledger for a user unless another is named: budgets that are spread over several files do not add
+up.
+"""
+
+import os
+import sys
+from pathlib import Path
+from shlex import quote
+
+VARIABLE = "PPSM_LEDGER"
+_FOLDER, _NAME = "ppsm", "ledger.db"
+
+
+def default_ledger() -> Path:
+    """The file that ``$PPSM_LEDGER`` names, else the one in the platform's place for a user's data."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else _data_home() / _FOLDER / _NAME
+
+
+def _data_home() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    local = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_DATA_HOME")
+    # The XDG specification says to ignore a relative path.
+    return Path(local) if local and Path(local).is_absolute() else Path.home() / ".local" / "share"
+
+
+def ledger_command(verb: str, ledger: Path) -> str:
+    """``ppsm ledger VERB`` for this ledger, ready to be typed."""
+    where = "" if _is_default(ledger) else f" --ledger {quote(str(ledger))}"
+    return f"ppsm ledger {verb}{where}"
+
+
+def grant_command(ledger: Path, dataset: str, *, epsilon: float, alpha: float, unit: str, most: float) -> str:
+    """The first grant for a data set that covers one release at ``epsilon``, ready to be typed.
+
+    ``most`` is what one release may cost without the grantor's leave.
+    """
+    leave = f" --most-per-release {epsilon!r}" if epsilon > most else ""
+    amounts = f"--epsilon {epsilon!r} --alpha {alpha!r} --unit {quote(unit)}{leave}"
+    return f"{ledger_command('grant', ledger)} {dataset} {amounts}"
+
+
+def _is_default(ledger: Path) -> bool:
+    return ledger.resolve() == default_ledger().resolve()

@@ -1,0 +1,81 @@
+"""What step 1 measures of a secret beside its entries, and what of epsilon each measurement gets.
+
+The sum of n noisy entries has a standard deviation of ``sqrt(2 n)`` scales; the total itself, asked for
+directly, one of ``sqrt(2)``. One entry that moves by alpha moves the total by alpha, so noise of scale
+``alpha / epsilon'`` on it loses ``epsilon'``, and entries and total together lose the sum.
+
+The total is added up exactly. A sum of floats rounds, by more than alpha where data are large, and a rounded
+sum can move by more than its terms did. So each entry is put on a grid of a power of two, the integers are
+added, and their sum is held within what a float can say exactly. An entry that moves by alpha moves there by
+at most alpha rounded up to the grid, a millionth more, which is what the noise is made for.
+"""
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+
+from ppsm.arrays import FloatArray
+from ppsm.errors import InputError
+
+# The grid is finer than alpha by at least this power of two.
+_FINER = 20
+# Beyond this many steps a float cannot tell neighbours apart; totals there are held at it.
+_MOST_STEPS = 2**53
+# A decimal of so many digits comes back unchanged from a float.
+_DIGITS = 15
+
+
+@dataclass(frozen=True)
+class Split:
+    """What of a release's epsilon the entries and their total get; no ``total`` is measured at None."""
+
+    entries: float
+    total: float | None
+
+    @classmethod
+    def of(cls, epsilon: float, total_share: float) -> "Split":
+        """Give a share of epsilon to the total; the two add up to epsilon, as printed, and not to more."""
+        if isinstance(total_share, bool) or not 0.0 <= total_share < 1.0:
+            raise InputError(
+                f"the share of the total is {total_share}; expected a number from 0 (no total) to below 1."
+            )
+        if total_share == 0.0:
+            return cls(epsilon, None)
+        whole = Decimal(repr(epsilon))
+        asked = Context(prec=6).multiply(whole, Decimal(repr(float(total_share))))
+        rest = Context(prec=_DIGITS, rounding=ROUND_DOWN).subtract(whole, asked)
+        if not (rest > 0 and float(asked) > 0):
+            raise InputError(
+                f"the share {total_share} of epsilon = {epsilon} leaves nothing to measure with; expected a "
+                "share further from 0 and 1."
+            )
+        return cls(float(rest), float(asked))
+
+
+def _step(alpha: float) -> Fraction:
+    return Fraction(2) ** (math.frexp(alpha)[1] - 1 - _FINER)
+
+
+def on_grid(distance: float, alpha: float) -> Fraction:
+    """How far an entry that moves by ``distance`` moves at most on the grid of ``alpha``."""
+    step = _step(alpha)
+    return math.ceil(Fraction(distance) / step) * step
+
+
+def exact_total(values: FloatArray, alpha: float) -> float:
+    """The sum of all entries on the grid of ``alpha``."""
+    step = _step(alpha)
+    steps = sum(round(Fraction(value) / step) for value in values.tolist())
+    return float(max(-_MOST_STEPS, min(_MOST_STEPS, steps)) * step)
+
+
+def rounding(dimension: int, alpha: float) -> float:
+    """How far a total of so many entries may be from its sum on the grid of ``alpha``."""
+    return float(dimension * _step(alpha) / 2)
+
+
+def float_above(number: Fraction) -> float:
+    """The least float that is not below a number."""
+    near = float(number)
+    return near if Fraction(near) >= number else math.nextafter(near, math.inf)

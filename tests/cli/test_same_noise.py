@@ -1,0 +1,77 @@
+"""Same noisy vector, two secrets: all that may be shared is the same, but for times and hashes."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ppsm import Ledger
+from ppsm.arrays import FloatArray
+from ppsm.cli import app
+from ppsm.experiments.comparison import Job
+from ppsm.privacy.noise import ExactLaplace
+
+# The market can serve the first and not the second: that, too, must not show.
+SECRETS = (812.3456789, 1e7)
+NOISY = 900.125
+CELL = ["--case", "two_node", "--power-stress", "0", "--time-limit", "1"]
+# Times of day, hashes and random names, and how long steps took.
+PASSING = re.compile(
+    r"\d{4}-\d\d-\d\d(T[\d:.]+\+00:00)?|\b[0-9a-f]{64}\b|\"ledger\": \"[0-9a-f]{16}\"|"
+    r"(cpu_)?seconds(\"|&#34;): [\d.e-]+|&#34;ledger&#34;: &#34;[0-9a-f]{16}"
+)
+
+
+@pytest.fixture(autouse=True)
+def _same_noisy_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    def add_to(self: ExactLaplace, values: FloatArray) -> FloatArray:
+        return np.full(values.shape, NOISY)
+
+    monkeypatch.setattr(ExactLaplace, "add_to", add_to)
+    # A past takes long to invent, and what is learned from it stays with the owner.
+    monkeypatch.setattr(Job, "has_history", False)
+
+
+def shared_by(
+    command: list[str], secret: float, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """All that leaves: every file outside the owner's directory, standard output and the exit code."""
+    home.mkdir()
+    monkeypatch.chdir(home)
+    Ledger.create("ledger.db").grant("gas-demand/two_node", epsilon=1.0, alpha=300.0, unit="MWh")
+    Path("demand.csv").write_text(f"node,demand_mwh\nhomes,{secret}\n")
+    done = CliRunner().invoke(
+        app, [*command, *CELL, "--demand", "demand.csv", "--out", "out", "--ledger", "ledger.db"]
+    )
+    assert done.exit_code == 0, done.output
+    out = Path("out")
+    files = [file for file in out.rglob("*") if file.is_file() and out / "owner" not in file.parents]
+    texts = {str(file): file.read_text() for file in files} | {"stdout": done.stdout}
+    return {name: PASSING.sub("-", text) for name, text in texts.items()}
+
+
+@pytest.mark.parametrize(
+    ("command", "total_share"),
+    [
+        (["release", "--alpha", "300"], 0.0),
+        (["release", "--alpha", "300"], 0.5),
+        (["compare", "--alphas", "300", "--draws", "1", "--json"], 0.0),
+    ],
+    ids=["release", "release with a measured total", "compare"],
+)
+def test_all_that_is_shared_is_the_same(
+    command: list[str], total_share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ppsm.mechanism.mechanisms.best_share", lambda *public: total_share)
+    first, second = (
+        shared_by(command, secret, tmp_path / str(number), monkeypatch)
+        for number, secret in enumerate(SECRETS)
+    )
+    expected = {"out/released.csv", "out/dossier.json", "out/evaluation.json", "stdout"}
+    expected |= {"out/report.html"} if command[0] == "compare" else set()
+    assert set(first) == set(second) == expected
+    for name in expected:
+        assert first[name] == second[name], name
+    assert ("measures two things" in first["out/dossier.json"]) == (total_share > 0)
