@@ -1,15 +1,19 @@
 """Price patterns: areas are the gas market where pressures are free; cuts and bounds hold."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.markets.small_games import small_game, steep_game
 
 from ppsm.arrays import FloatArray
+from ppsm.cases import load_case
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.by_patterns import PricePatterns
-from ppsm.markets.gauc.relaxation import PlaceMap, PowerRelaxation
+from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PriceSteps, root_box
+from ppsm.markets.gauc.pressure import PressureCheck
+from ppsm.markets.gauc.relaxation import AskedLevels, PlaceMap, PowerRelaxation
 from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.markets.model.followers import Followers, PowerAnswer
 from ppsm.solvers.mip import SolveLimits
@@ -136,3 +140,52 @@ def _cost(market: AreaMarket, withdrawal: FloatArray) -> float:
     limited = ~areas.is_free
     price_of = np.maximum(prices[areas.downstream] - prices[areas.upstream], 0.0)[limited]
     return float(prices @ withdrawal - rent - price_of @ areas.capacity_mwh[limited])
+
+
+@pytest.mark.parametrize("seed", [3, 18, 25])
+def test_a_bound_that_is_too_high_is_not_confirmed(seed: int) -> None:
+    case, demand = steep_game(seed)
+    search = PricePatterns(Followers(case)).search(0.0, demand, math.inf)
+    assert search is not None
+    search.run(unlimited)
+    assert search.is_confirmed(unlimited)
+    search._search.bound_usd *= 1.5
+    assert not search.is_confirmed(unlimited)
+
+
+def test_gas_that_is_given_may_need_a_burn_to_take_it() -> None:
+    case, demand = steep_game(3)
+    followers = Followers(case)
+    market = area_market(followers)
+    relaxation = PowerRelaxation(followers, 0.0, market.areas)
+    withdrawal = market.areas.gathered(followers.gas.market.withdrawal_mwh(demand))
+    assert withdrawal is not None
+    steps = PriceSteps.of(market.areas, relaxation.asked)
+    burn = BurnBox(
+        np.zeros(relaxation.area_of_place.size), np.ones(relaxation.area_of_place.size), (0.0, 9.0)
+    )
+    withdrawal[0] = -1e6
+    box = root_box(market, steps, withdrawal, burn, relaxation.area_of_place)
+    assert box is not None
+    assert not box.lowest.any()
+    withdrawal[0] = 1e6
+    assert root_box(market, steps, withdrawal, burn, relaxation.area_of_place) is None
+
+
+def test_flows_round_in_a_circle_are_no_proof() -> None:
+    """Without a limit they are unbounded, which must not pass as a box without prices."""
+    case = load_case("two_node")
+    (pipe,) = case.pipes
+    back = replace(pipe, pipe="back", from_junction=pipe.to_junction, to_junction=pipe.from_junction)
+    followers = Followers(replace(case, pipes=(pipe, back)))
+    areas = GasAreas.of(followers.case, np.zeros(len(case.junctions), dtype=bool))
+    places = PlaceMap(followers)
+    steps = PriceSteps.of(areas, AskedLevels.of(followers))
+    classes = np.zeros(areas.count, dtype=np.int64)
+    box = PatternBox(classes, np.full(areas.count, steps.prices_usd_per_mwh.size))
+    burn = BurnBox(np.zeros(places.junctions.size), np.full(places.junctions.size, 10.0), (0.0, 10.0))
+    withdrawal = followers.gas.market.withdrawal_mwh(case.demand_mwh(0.0))
+    flows = PressureCheck(followers.gas.market, places)._largest_flows(areas, steps, withdrawal, burn, box)
+    assert flows is not None
+    assert np.isfinite(flows).all()
+    assert flows.max() == pytest.approx(areas.supply_mwh.sum(), rel=1e-6)

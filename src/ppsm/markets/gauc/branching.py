@@ -2,8 +2,8 @@
 
 The patterns are integer points (:mod:`ppsm.markets.gauc.patterns`), their cost is known through cuts
 (:mod:`ppsm.markets.gauc.relaxation`). In turn, the pattern that is cheapest by the cuts so far is found, and
-UC's relaxation says what it really costs, which is a new cut; until the two agree. In between, a cost target
-tightens what burn and prices can be at all.
+UC's relaxation says what it really costs, which is a new cut; until the two agree.
+The bound that comes out is one solver's word, so that it counts only after a second opinion.
 """
 
 import math
@@ -77,6 +77,16 @@ class PatternSearch:
             if self._price(pattern) is None:
                 self._ask(PatternBox(pattern.lowest, box.highest))
                 self._ask(PatternBox(box.lowest, pattern.highest))
+
+    def is_confirmed(self, seconds_left: Callable[[], float]) -> bool:
+        """A second opinion on the bound: another search, on a path of its own, finds no pattern below it."""
+        if self._program is None:
+            return True  # linear programs alone said so
+        below = self.bound_usd * (1 - TUNING.pattern_precision)
+        bound, pattern = self._program.cheapest_pattern(
+            below, TUNING.pattern_precision / 2, max(seconds_left(), 0.0), another_path=True
+        )
+        return pattern is None and bound >= below
 
     def _gap(self) -> float:
         """How close the cheapest pattern is looked for: while much is open, a good one is enough."""

@@ -5,7 +5,6 @@ does, so that it counts only where :mod:`ppsm.markets.gauc.pressure` proves it f
 below the incumbent can have.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.branching import PatternSearch
-from ppsm.markets.gauc.patterns import BurnBox, root_box
+from ppsm.markets.gauc.patterns import BurnBox, PriceSteps, root_box
 from ppsm.markets.gauc.plans import Offer, Plans, Wanted
 from ppsm.markets.gauc.pressure import PressureCheck
 from ppsm.markets.gauc.region import BurnRegion
@@ -95,12 +94,12 @@ class PricePatterns:
         if gathered is None:
             return False
         burn = BurnBox(region.lower_mwh, region.upper_mwh, region.total_mwh)
-        search = PatternSearch(kept.relaxation, kept.market, kept.cuts, gathered, burn, math.inf)
-        root = root_box(kept.market, search.steps, gathered, burn, kept.relaxation.area_of_place)
+        steps = PriceSteps.of(areas, kept.relaxation.asked)
+        root = root_box(kept.market, steps, gathered, burn, kept.relaxation.area_of_place)
         root = None if root is None else root.narrowed(areas)
         if root is None:
             return True  # none of these burns can be served
-        return self._pressure.holds(areas, search.steps, withdrawal, burn, root, seconds_left)
+        return self._pressure.holds(areas, steps, withdrawal, burn, root, seconds_left)
 
 
 class DemandPatterns:
@@ -117,6 +116,10 @@ class DemandPatterns:
     def run(self, seconds_left: Callable[[], float]) -> None:
         """Find the cheapest pattern and prove it."""
         self._search.run(seconds_left)
+
+    def is_confirmed(self, seconds_left: Callable[[], float]) -> bool:
+        """A second opinion on the bound."""
+        return self._search.is_confirmed(seconds_left)
 
     def plan(self, gap: float, seconds_left: Callable[[], float], offer: Offer) -> None:
         """Offer EM's answers to plans for the cheapest patterns, the cheapest first, until one is valid."""

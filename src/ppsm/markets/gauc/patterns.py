@@ -135,10 +135,12 @@ def root_box(
     count = market.areas.count
     least = market.least_prices(withdrawal_mwh + np.bincount(area_of_place, burn.lower_mwh, count))
     most = market.least_prices(withdrawal_mwh + np.bincount(area_of_place, burn.upper_mwh, count))
-    if least is None:
+    if least is None and (withdrawal_mwh >= 0).all():
         return None
+    # where gas is given, a burn may be needed to take it: then nothing is known of the least prices
+    first = np.zeros(count, dtype=np.int64) if least is None else steps.classes(least)
     last = np.full(count, steps.prices_usd_per_mwh.size)
-    return PatternBox(steps.classes(least), last if most is None else steps.classes(most))
+    return PatternBox(first, last if most is None else steps.classes(most))
 
 
 class PatternProgram:
@@ -207,6 +209,7 @@ class PatternProgram:
         live = PersistentLp(program)
         live.use_primal_simplex()
         first = self._areas.supply_area.size
+        comes_in = float(self._areas.supply_mwh.sum() - self._withdrawal[self._withdrawal < 0].sum())
         most = np.zeros(self._areas.upstream.size)
         for arc in range(most.size):
             cost = np.zeros(program.shape[1])
@@ -216,7 +219,9 @@ class PatternProgram:
             if solution.status is Status.INFEASIBLE:
                 self.is_empty = True
                 return most
-            most[arc] = -solution.objective + TUNING.widening_mwh
+            # flows that go round in a circle serve nobody: no more flows anywhere than comes in
+            is_known = solution.status is Status.PROVEN_OPTIMAL
+            most[arc] = min(comes_in, -solution.objective + TUNING.widening_mwh if is_known else comes_in)
         return np.minimum(most, self._areas.capacity_mwh)
 
     def _program(self, target_usd: float) -> LinearProgram:
@@ -324,7 +329,7 @@ class PatternProgram:
         self._cut_constants.append(constant / unit)
 
     def cheapest_pattern(
-        self, target_usd: float, gap: float, seconds: float
+        self, target_usd: float, gap: float, seconds: float, *, another_path: bool = False
     ) -> tuple[float, PatternBox | None]:
         """A bound on all patterns below a target, and the cheapest by what the cuts say."""
         count = len(self._cut_rows)
@@ -336,7 +341,12 @@ class PatternProgram:
         upper[self._cost_column] = target_usd / TUNING.usd_per_row_unit
         whole = np.zeros(self._width, dtype=bool)
         whole[self._p0 : self._w0] = True
-        limits = SolveLimits(gap=gap, seconds=seconds, feasibility=TUNING.pattern_feasibility)
+        limits = SolveLimits(
+            gap=gap,
+            seconds=seconds,
+            feasibility=TUNING.pattern_feasibility,
+            another_path=another_path,
+        )
         result = solve_mip_with_highs(
             MixedIntegerProgram(replace(program, column_upper=upper), whole), limits
         )

@@ -349,7 +349,10 @@ class Search:
             return
         self._say("pressures")
         cost = best.power.leader_cost_usd
-        if self.solver.patterns.pressures_are_free(self.power_stress, self.demand, cost, self.left):
+        if not self.solver.patterns.pressures_are_free(self.power_stress, self.demand, cost, self.left):
+            return
+        self._say("second opinion")
+        if patterns.is_confirmed(self.left):
             self._raise_bound(min(patterns.bound_usd, cost), _BY_PATTERNS)
 
     def _offer_power(self, power: PowerAnswer) -> bool:
