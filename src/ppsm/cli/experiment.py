@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.output import writable_directory
 from ppsm.errors import InputError
+from ppsm.extras import insist_on
 from ppsm.interrupts import termination_interrupts
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def report(
     ] = None,
 ) -> None:
     """Make tables and figures of the rows of an experiment: Markdown, CSV, SVG, PNG and one HTML page."""
+    insist_on("figures", "a report")
     from ppsm.experiments.report import write_report
     from ppsm.experiments.store import RowStore
 
