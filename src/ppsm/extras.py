@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from ppsm.errors import InputError
 
-# The modules of each extra that is for use rather than for development; ``pyproject.toml`` names their packages.
+# The modules of each extra that users install; ``pyproject.toml`` names their packages.
 EXTRAS = {
     "figures": ("altair", "matplotlib", "vl_convert"),
     "scip": ("pyscipopt",),

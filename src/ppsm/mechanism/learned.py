@@ -1,7 +1,8 @@
 """Learned predictors: regressors trained on a public history of released demands and published outcomes.
 
 The features are released vectors, noise included, because that is what the model will see. Any object with
-``fit`` and ``predict`` will do; the default is :class:`~ppsm.mechanism.ridge.Ridge`. Its errors are cross-validated and go into every dossier.
+``fit`` and ``predict`` will do; the default is :class:`~ppsm.mechanism.ridge.Ridge`. Its errors are
+cross-validated and go into every dossier.
 
 A model is saved as the numbers of its affine map, in JSON: reading it runs no code of the file's. Regressors
 that are not affine can be used but not saved.

@@ -1,4 +1,4 @@
-"""Ridge regression with a strength chosen by leave-one-out: what a predictor learns with unless told otherwise.
+"""Ridge regression with a strength chosen by leave-one-out: what predictors learn with by default.
 
 Features are standardised and targets centred, so that one strength serves all of them. With the singular
 vectors ``U`` and values ``s`` of the standardised features, the fit at strength ``a`` is ``H y`` with
