@@ -31,7 +31,7 @@ bench: $(READY)  ## measure what the documentation claims (half an hour); for ma
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(READY)   ## build the documentation into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	PYTHONPATH=src NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 case: $(READY)   ## rebuild the Northeast tables from the published files: make case PUBLISHED=dir
