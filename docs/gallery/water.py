@@ -19,6 +19,7 @@ import pandas as pd
 from ppsm import LaplaceMechanism, Sensitive, restore
 from ppsm.examples.water import DISTRICTS, water_market
 
+alt.renderers.enable("svg")  # a picture that needs no script from elsewhere
 market = water_market()
 today = market.solve()
 names = [f"demand[{district}]" for district in DISTRICTS]

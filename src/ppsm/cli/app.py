@@ -12,10 +12,15 @@ app = typer.Typer(
     name="ppsm",
     help="Privacy-preserving coordination of markets.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain usage errors: one line that scripts can read, no boxes
 )
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: what one types; each line is kept as it is."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
 
 EXIT_NO_ANSWER = 1
 EXIT_FILE = 6
@@ -31,7 +36,8 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Privacy-preserving coordination of markets."""

@@ -14,13 +14,19 @@ from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
 from ppsm.arrays import FloatArray
-from ppsm.cli.app import app
+from ppsm.cli.app import app, examples
 from ppsm.errors import InputError
 from ppsm.privacy.audit import DEFAULT_CONFIDENCE, AuditReport, Mechanism, Progress, audit_laplace
 from ppsm.privacy.laplace import LaplaceMechanism
 
 
-@app.command()
+@app.command(
+    short_help="Look for evidence that a mechanism leaks more than it claims.",
+    epilog=examples(
+        "ppsm audit --alpha 100 --epsilon 1",
+        "ppsm audit --alpha 100 --mechanism mymodule:noisy --samples 20000 --json",
+    ),
+)
 def audit(
     alpha: Annotated[float, typer.Option(help="The distance within which one entry is to be hidden.")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss that is claimed.")] = 1.0,

@@ -10,10 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from ppsm.bilevel.solution import BilevelSolution, Method
-from ppsm.cli.app import EXIT_NO_ANSWER, app, interruptible
+from ppsm.cli.app import EXIT_NO_ANSWER, app, examples, interruptible
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "ppsm bilevel model.mps model.aux --time-limit 60", "ppsm bilevel model.mps model.aux --json"
+    )
+)
 def bilevel(
     mps: Annotated[Path, typer.Argument(help="The leader's and follower's constraints (.mps or .mps.gz).")],
     aux: Annotated[Path, typer.Argument(help="Which of them are the follower's, and its objective (.aux).")],

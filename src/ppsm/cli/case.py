@@ -13,6 +13,7 @@ from rich.table import Table
 
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case, load_case, save_case
+from ppsm.cli.app import examples
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 
@@ -22,7 +23,7 @@ CaseArgument = Annotated[str, typer.Argument(help="name of a built-in case, or a
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 
-@app.command()
+@app.command(epilog=examples("ppsm case show northeast", "ppsm case show northeast --json"))
 def show(case: CaseArgument, as_json: JsonOption = False) -> None:
     """Show what a case is made of."""
     numbers = summary(load_case(case))
@@ -63,7 +64,7 @@ def _fuels_table(fuels: dict[str, dict[str, float]]) -> Table:
     return table
 
 
-@app.command()
+@app.command(short_help="Whether a case can be used.", epilog=examples("ppsm case check mycase/"))
 def check(case: CaseArgument, as_json: JsonOption = False) -> None:
     """Check a case: exit code 0 when it can be used, 2 with one sentence when it cannot."""
     try:
@@ -82,7 +83,7 @@ def check(case: CaseArgument, as_json: JsonOption = False) -> None:
         typer.echo(f"note: {note}")
 
 
-@app.command("map")
+@app.command("map", epilog=examples("ppsm case map northeast --out northeast.svg"))
 def draw_map(
     case: CaseArgument, out: Annotated[Path, typer.Option(help="picture: FILE.svg, .png or .pdf")]
 ) -> None:
@@ -97,7 +98,11 @@ def draw_map(
     typer.echo(f"wrote {out}")
 
 
-@app.command("import")
+@app.command(
+    "import",
+    short_help="Make a case of published networks.",
+    epilog=examples("ppsm case import --power grid.m --gas gas.m --link links.json --out mycase"),
+)
 def import_(
     power: Annotated[Path, typer.Option(help="power network, MATPOWER .m")],
     gas: Annotated[Path, typer.Option(help="gas network, matgas .m")],

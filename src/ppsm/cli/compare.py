@@ -21,7 +21,7 @@ from rich.progress import (
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
-from ppsm.cli.app import EXIT_INTERRUPTED, app
+from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
 from ppsm.cli.output import summary_lines, writable_directory
 from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.cli.units import fraction, numbers
@@ -37,7 +37,13 @@ if TYPE_CHECKING:
 REPORT, TABLE = "report.html", "compare.csv"
 
 
-@app.command()
+@app.command(
+    short_help="The mechanisms side by side, with a report to share.",
+    epilog=examples(
+        "ppsm compare --power-stress 0.36 --gas-stress 0.5 --draws 3 --time-limit 4 --out out",
+        "ppsm compare --power-stress 0.36 --demand demand.csv --out out",
+    ),
+)
 def compare(
     power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.36 is +36 %.")],
     out: Annotated[Path, typer.Option(help="Directory for the reports, the rows and the table.")],

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from ppsm.cli.app import app
+from ppsm.cli.app import app, examples
 
 if TYPE_CHECKING:  # linopy takes long to import, and the other commands do without it
     import xarray as xr
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # linopy takes long to import, and the other commands do with
 _CEILING = 100.0
 
 
-@app.command()
+@app.command(epilog=examples("ppsm demo"))
 def demo() -> None:
     """Solve a small built-in game end to end and explain it."""
     from ppsm.examples.water import water_game, water_market

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from ppsm.cli.app import EXIT_INTERRUPTED, app
+from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
 from ppsm.cli.output import writable_directory
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from ppsm.experiments.run import Tally
 
 
-@app.command()
+@app.command(
+    short_help="Run a grid of instances, one row each.",
+    epilog=examples(
+        "ppsm experiment table1 --workers 2 --out results/table1",
+        "ppsm experiment figure3 --reps 2 --cluster tcp://host:8786 --out results/figure3",
+    ),
+)
 def experiment(
     grid: Annotated[str, typer.Argument(help="table1, table2, figure3, another named grid, or FILE.toml.")],
     out: Annotated[Path, typer.Option(help="Directory for the rows.")],
@@ -124,7 +130,10 @@ def _shares(tally: "Tally") -> str:
     return "feasible: " + ", ".join(f"{name} {share:.1%}" for name, share in tally.shares().items())
 
 
-@app.command()
+@app.command(
+    short_help="Tables, figures and a page of an experiment.",
+    epilog=examples("ppsm report results/table1", "ppsm report results/table1 --out pages"),
+)
 def report(
     directory: Annotated[Path, typer.Argument(help="Directory of an experiment.")],
     out: Annotated[

@@ -15,7 +15,7 @@ from ppsm.arrays import FloatArray
 from ppsm.cases import Case, load_case, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.stress import outside_calibration
-from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, interruptible
+from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, examples, interruptible
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 
@@ -27,7 +27,13 @@ _GAS_PRICE = "$/MMBtu"
 _UNITS = {"gas_prices": _GAS_PRICE}
 
 
-@app.command()
+@app.command(
+    short_help="Gas-aware unit commitment of a case.",
+    epilog=examples(
+        "ppsm gauc --power-stress 0.48 --gas-stress 0.7 --map day.svg",
+        "ppsm gauc --demand demand.csv --time-limit 60 --json",
+    ),
+)
 def gauc(
     case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
     power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.45 is +45 %.")] = 0.0,

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ppsm.cli.app import app
+from ppsm.cli.app import app, examples
 from ppsm.errors import FileFormatError, LedgerError
 from ppsm.privacy import Balance, Ledger, LedgerKeeper, ReleaseRecord
 from ppsm.privacy.ledger_file import Entry
@@ -19,6 +19,7 @@ from ppsm.privacy.ledger_place import default_ledger, ledger_command
 commands = typer.Typer(
     name="ledger",
     help="Privacy budgets. Exit codes: 0 done, 2 bad input, 4 the ledger cannot be trusted or used.",
+    short_help="Privacy budgets: make, grant, show, verify.",
     no_args_is_help=True,
 )
 app.add_typer(commands)
@@ -30,7 +31,7 @@ LedgerPath = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
-@commands.command()
+@commands.command(epilog=examples("ppsm ledger init", "ppsm ledger init --ledger ledger.db"))
 def init(ledger: LedgerPath = None, as_json: AsJson = False) -> None:
     """Make a new, empty ledger; an existing file is never overwritten."""
     path = ledger
@@ -47,7 +48,10 @@ def init(ledger: LedgerPath = None, as_json: AsJson = False) -> None:
         )
 
 
-@commands.command()
+@commands.command(
+    short_help="Raise the budget of a data set.",
+    epilog=examples("ppsm ledger grant gas-demand/northeast --epsilon 1 --alpha 100 --unit MWh"),
+)
 def grant(
     dataset: Annotated[str, typer.Argument(help="The data set's identifier.")],
     epsilon: Annotated[float, typer.Option(help="How much privacy loss to allow in addition.")],
@@ -70,7 +74,10 @@ def grant(
     _show_balances((balance,), as_json)
 
 
-@commands.command()
+@commands.command(
+    short_help="Budgets; who granted and who spent what.",
+    epilog=examples("ppsm ledger show", "ppsm ledger show --dataset gas-demand/northeast --json"),
+)
 def show(
     dataset: Annotated[str | None, typer.Option(help="Show grants and releases of this data set.")] = None,
     ledger: LedgerPath = None,
@@ -95,7 +102,10 @@ def show(
     Console().print(table)
 
 
-@commands.command()
+@commands.command(
+    short_help="Check that nobody changed it, and what it knows.",
+    epilog=examples("ppsm ledger verify --dossier shared"),
+)
 def verify(
     head: Annotated[
         list[str] | None,

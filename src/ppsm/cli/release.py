@@ -16,7 +16,7 @@ from rich.table import Table
 from ppsm.cases import Case, load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
-from ppsm.cli.app import app, interruptible
+from ppsm.cli.app import app, examples, interruptible
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.cli.units import fraction
@@ -47,7 +47,13 @@ class PredictorName(StrEnum):
     MODEL = "model"
 
 
-@app.command()
+@app.command(
+    short_help="A private, faithful release of a gas demand.",
+    epilog=examples(
+        "ppsm release --power-stress 0.36 --demand demand.csv --alpha 100 --out shared",
+        "ppsm release --power-stress 0.36 --gas-stress 0.5 --alpha 100 --seed 1 --out trial",
+    ),
+)
 def release(
     power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.48 is +48 %.")],
     alpha: Annotated[float, typer.Option(help="The distance within which one entry is hidden, in MWh.")],

@@ -13,7 +13,7 @@ from rich.progress import Progress
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
-from ppsm.cli.app import EXIT_INTERRUPTED, app
+from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
 from ppsm.cli.output import summary_lines, writable_directory
 from ppsm.cli.secret import owner_directory
 from ppsm.cli.units import fraction, numbers
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 TABLE, FIGURE = "tradeoff.csv", "tradeoff.svg"
 
 
-@app.command()
+@app.command(
+    short_help="Privacy against fidelity, to help choose alpha.",
+    epilog=examples("ppsm tradeoff --power-stress 0.36 --gas-stress 0.5 --alphas 10,100,1000 --out tradeoff"),
+)
 def tradeoff(
     power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.48 is +48 %.")],
     gas_stress: Annotated[float, typer.Option(help="Relative increase of the case's gas demands.")],
