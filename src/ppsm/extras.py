@@ -22,5 +22,5 @@ def insist_on(extra: str, purpose: str) -> None:
     missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
     if missing:
         raise InputError(
-            f"{purpose} needs {' and '.join(missing)}, which is not installed: pip install 'ppsm[{extra}]'."
+            f"{purpose} needs {', '.join(missing)}, which is not installed: pip install 'ppsm[{extra}]'."
         )

@@ -9,20 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
 from ppsm.cli.output import summary_lines, writable_directory
+from ppsm.cli.progress import steps
 from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError, PpsmError
@@ -113,27 +106,23 @@ def _run(job: "Job", *, as_json: bool) -> None:
     from ppsm.experiments.pages import shareable_page
 
     kept = kept_release(job)  # another job's files are refused before any work
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("building the markets", total=len(job.instances))
-
-        def describe(text: str) -> None:
-            bar.update(task, description=text)
+    with steps(len(job.instances)) as say:
+        say("building the markets")
 
         def advance(tally: "Tally") -> None:
             row = tally.latest
             if row is not None:
                 text = f"draw {row.repetition}, alpha {row.alpha:g}, {row.mechanism}: {row.status}"
-                bar.update(task, completed=tally.done, description=text)
+                say(text, tally.done)
 
         try:
             if not job.public:
-                example = private_example(job, kept, describe)
+                example = private_example(job, kept, say)
                 # All that is shared is there before anything looks at the secret again.
                 write_atomically(job.directory / REPORT, shareable_page(job.setting, example, None))
-            describe("clearing the original markets (once, the longest step)")
+            say("clearing the original markets (once, the longest step)")
             comparison = _measured(job, advance)
-            describe("writing the reports")
+            say("writing the reports")
             if job.public:
                 example = public_example(job, comparison)
                 write_atomically(job.directory / REPORT, shareable_page(job.setting, example, comparison))

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ppsm import __version__
@@ -50,7 +51,7 @@ def doctor(
     else:
         table = Table("", "what", "found", title=f"ppsm {__version__}")
         for check in found:
-            table.add_row({True: "ok", False: "NO", None: "-"}[check.ok], check.name, check.found)
+            table.add_row({True: "ok", False: "NO", None: "-"}[check.ok], check.name, escape(check.found))
         Console().print(table)
     if not sound:
         raise typer.Exit(EXIT_NO_ANSWER)

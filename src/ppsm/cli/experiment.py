@@ -1,5 +1,6 @@
 """``ppsm experiment`` and ``ppsm report``: run a grid of instances; show its rows as tables and figures."""
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ def experiment(
     cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
     clear_seconds: Annotated[float | None, typer.Option(help="Limit for clearing one game.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed instances again.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
     """Run a grid of instances with seeded noise on a case's public demand, one row each in Parquet.
 
@@ -69,6 +71,10 @@ def experiment(
             "go on.\n"
         )
         raise typer.Exit(EXIT_INTERRUPTED) from None
+    if as_json:
+        summary = {"directory": str(directory), "rows": tally.done, "failed": tally.failed}
+        sys.stdout.write(json.dumps({**summary, "feasible": tally.shares()}, indent=2) + "\n")
+        return
     sys.stdout.write(f"{tally.done} rows in {directory}, {tally.failed} failed; {_shares(tally)}\n")
     sys.stdout.write(f"tables and figures: ppsm report {directory}\n")
 
@@ -139,6 +145,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Directory for the report; DIR/report if left out.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print where it is as JSON.")] = False,
 ) -> None:
     """Make tables and figures of the rows of an experiment: Markdown, CSV, SVG, PNG and one HTML page."""
     insist_on("figures", "a report")
@@ -158,5 +165,10 @@ def report(
         )
     target = writable_directory(directory / "report" if out is None else out)
     write_report(rows, target, missing)
+    if as_json:
+        lacks = {grid: count for grid, (count, _) in missing.items()}
+        found = {"report": str(target / "report.html"), "rows": len(rows), "missing": lacks}
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        return
     lacking = "".join(f", {count} of {grid} missing" for grid, (count, _) in missing.items())
     sys.stdout.write(f"{len(rows)} rows{lacking}; report: {target / 'report.html'}\n")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
 from ppsm.cli.output import summary_lines, writable_directory
+from ppsm.cli.progress import steps
 from ppsm.cli.secret import owner_directory
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
@@ -90,14 +90,13 @@ def tradeoff(
     store.rows()  # foreign files are refused before any work
     store.insist_on(grid.settings)
     interrupted = False
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("building the markets", total=len(instances))
+    with steps(len(instances)) as say:
+        say("clearing the original markets (once, the longest step)")
 
         def advance(tally: "Tally") -> None:
             row = tally.latest
             if row is not None:
-                text = f"{row.mechanism}, alpha {row.alpha:g}: {row.status}"
-                bar.update(task, completed=tally.done, description=text)
+                say(f"{row.mechanism}, alpha {row.alpha:g}: {row.status}", tally.done)
 
         try:
             run_grid(
