@@ -63,7 +63,7 @@ side-by-side: $(READY) ## games of six families against what users write by hand
 	$(BIN)/python -m benchmarks.side_by_side $(ARGS)
 
 audit: $(READY)  ## a hundred thousand whole releases of each mechanism against the auditor (hours); ARGS="--samples 500"
-	$(BIN)/python -m benchmarks.mechanism_audit $(ARGS)
+	TMPDIR=$(wildcard /dev/shm) $(BIN)/python -m benchmarks.mechanism_audit $(ARGS)
 
 # A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
 WORKERS ?= 2

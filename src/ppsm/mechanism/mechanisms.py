@@ -28,7 +28,7 @@ from ppsm.mechanism.dossier import Dossier, Parameters, Step
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance, laplace_distance
 from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor, PredictorNote
 from ppsm.mechanism.prior import PublicPrior
-from ppsm.mechanism.split import best_share
+from ppsm.mechanism.split import SHARES, best_share
 from ppsm.mechanism.steps import (
     FOLLOWER,
     StepLog,
@@ -117,10 +117,7 @@ class Laplace:
         purpose: str,
     ) -> Released:
         """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise."""
-        if refusal := refusal_of(secret):
-            del secret
-            raise refusal
-        self._check(secret, coordination, predictor)
+        measurement = self._suited(secret, coordination, predictor)
         for what, provenance in self._provenances(predictor):
             provenance.refuse_unknown(what, ledger)
         publication = None if predictor is None else predictor.publication
@@ -129,12 +126,31 @@ class Laplace:
                 "The predictor rests on figures that this ledger has not noted as they are, expected a "
                 "publication of its own for a private release: note it with note_publication(...)."
             )
-        return self._measurement(coordination, predictor).release(secret, ledger=ledger, purpose=purpose)
+        return measurement.release(secret, ledger=ledger, purpose=purpose)
+
+    def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
+        """Refuse what step 1 would be refused for its cost, before there is a game; nothing is charged."""
+        for measurement in self._possible_measurements():
+            measurement.check_budget(secret, ledger)
+
+    def _possible_measurements(self) -> tuple[LaplaceMechanism, ...]:
+        """What step 1 may measure, whatever the game is."""
+        return (self.noise,)
 
     def _measurement(self, coordination: Coordination, predictor: Predictor | None) -> LaplaceMechanism:
         """What step 1 measures, by public data alone: here the entries."""
         del coordination, predictor
         return self.noise
+
+    def _suited(
+        self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None
+    ) -> LaplaceMechanism:
+        """What step 1 measures, of a secret that suits the game; any other is refused before a charge."""
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
+        self._check(secret, coordination, predictor)
+        return self._measurement(coordination, predictor)
 
     def simulate(
         self,
@@ -159,11 +175,7 @@ class Laplace:
         purpose: str = "simulation",
     ) -> Released:
         """Step 1 of :meth:`simulate`: it measures what :meth:`perturb` does."""
-        if refusal := refusal_of(secret):
-            del secret
-            raise refusal
-        self._check(secret, coordination, predictor)
-        measurement = self._measurement(coordination, predictor)
+        measurement = self._suited(secret, coordination, predictor)
         return measurement.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
 
     def process(
@@ -260,6 +272,11 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         if self.norm not in ("l2", "l1"):
             raise InputError(f"the norm is '{self.norm}'; expected 'l2' or 'l1'.")
         Split.of(self.noise.epsilon, self.total_share or 0.0)
+
+    def _possible_measurements(self) -> tuple[LaplaceMechanism, ...]:
+        """The entries with a total of each share: all lose epsilon, but round it differently."""
+        shares = SHARES if self.total_share is None else (self.total_share,)
+        return tuple(replace(self.noise, total_share=share) for share in shares)
 
     def _measurement(self, coordination: Coordination, predictor: Predictor | None) -> LaplaceMechanism:
         """Entries and, where nothing is published, the total."""
