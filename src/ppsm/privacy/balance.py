@@ -27,7 +27,7 @@ from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy import units
 from ppsm.privacy.measurements import float_above, on_grid
 from ppsm.privacy.noise import charged_loss
-from ppsm.privacy.record import ReleaseRecord, dataset_id, one_line, positive_number
+from ppsm.privacy.record import Asked, ReleaseRecord, dataset_id, one_line, positive_number
 
 MOST_PER_RELEASE = Decimal(1)
 
@@ -54,10 +54,12 @@ def price(record: ReleaseRecord, alpha: float) -> Decimal:
             "Seeded noise can be subtracted again, so no budget covers it: release with secure noise, or "
             "keep the simulation to yourself."
         )
+    moved = float_above(on_grid(alpha, record.alpha))
+    if record.asked is Asked.DISTANCE:
+        return _price(record.mechanism, record.scale, moved, 1)
     entries = _price(record.mechanism, record.scale, alpha, record.dimension)
     if record.total_scale is None:
         return entries
-    moved = float_above(on_grid(alpha, record.alpha))
     return exact_sum(entries, _price(record.mechanism, record.total_scale, moved, 1))
 
 

@@ -15,7 +15,7 @@ from ppsm.files import of_format
 from ppsm.privacy.record import ReleaseRecord, integer, one_line, positive_number
 from ppsm.privacy.sensitive import Sensitive
 
-FORMAT = "ppsm-released/2"
+FORMAT = "ppsm-released/3"
 NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
 
 
