@@ -23,49 +23,22 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ppsm.errors import BudgetExceededError, InputError, LedgerError, PpsmError
-from ppsm.privacy import ledger_file, units
-from ppsm.privacy.balance import MOST_PER_RELEASE, Balance, exact_sum, first_balance, no_budget
-from ppsm.privacy.ledger_file import NO_PREVIOUS, SCHEMA, Entry, LedgerFile
+from ppsm.errors import BudgetExceededError, InputError, LedgerError
+from ppsm.privacy import ledger_file, ledger_reading
+from ppsm.privacy.balance import MOST_PER_RELEASE, Balance, first_balance, no_budget
+from ppsm.privacy.ledger_file import NO_PREVIOUS, Entry, LedgerFile
 from ppsm.privacy.ledger_place import grant_command, ledger_command
+from ppsm.privacy.ledger_verification import LedgerVerification, verify
 from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number, utc_text
-from ppsm.privacy.released import Account, Receipt, Released, WindowSpend
+from ppsm.privacy.released import Receipt, Released
 
-# Losses are also told for these windows, in days: who guards the data may care about a year.
-WINDOWS = (1, 30, 365)
-_ALL = "(all)"
 _TIMEOUT_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerVerification:
-    """What a verification of a ledger found.
-
-    Attributes
-    ----------
-    entries
-        How many entries were read.
-    head
-        The hash of the last entry: publish it to pin the history so far.
-    findings
-        One sentence per fault; empty when all is well.
-    """
-
-    entries: int
-    head: str
-    findings: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether no fault was found."""
-        return not self.findings
 
 
 class Ledger:
@@ -94,7 +67,7 @@ class Ledger:
         genesis = Entry(
             sequence=1,
             kind="genesis",
-            dataset=_ALL,
+            dataset=ledger_reading.ALL,
             alpha=0.0,
             unit="",
             amount="0",
@@ -143,7 +116,7 @@ class Ledger:
             amount, after = self._charged(connection, record)
             detail = json.dumps(record.to_dict(), sort_keys=True)
             entry = _append(connection, head, "spend", amount, after, detail, time)
-            return _receipt(connection, entry)
+            return ledger_reading.receipt_of(connection, entry)
 
     def check(self, draft: ReleaseRecord) -> None:
         """Refuse what :meth:`spend` would refuse for its cost, and change nothing."""
@@ -152,7 +125,7 @@ class Ledger:
 
     def _charged(self, connection: sqlite3.Connection, record: ReleaseRecord) -> tuple[Decimal, Balance]:
         """Return what a release costs and the balance after it, or refuse."""
-        balance = _balances(connection, record.dataset).get(record.dataset)
+        balance = ledger_reading.balance_of(connection, record.dataset)
         if balance is None:
             raise self._no_budget(record)
         amount = balance.price(record)
@@ -178,7 +151,7 @@ class Ledger:
         detail = json.dumps(dict(content), sort_keys=True, allow_nan=False)
         with self._file.transaction(write=True) as connection:
             head = next(ledger_file.newest_first(connection))
-            balance = _balances(connection, dataset_id(dataset)).get(dataset)
+            balance = ledger_reading.balance_of(connection, dataset_id(dataset))
             if balance is None:
                 grant = ledger_command("grant", self.path)
                 raise no_budget(dataset, f"{grant} {dataset} --epsilon EPSILON --alpha ALPHA --unit UNIT")
@@ -187,7 +160,7 @@ class Ledger:
     def balance(self, dataset: str) -> Balance:
         """Return the balance of a data set that has a budget."""
         with self._file.transaction(write=False) as connection:
-            balance = _balances(connection, dataset_id(dataset)).get(dataset)
+            balance = ledger_reading.balance_of(connection, dataset_id(dataset))
         if balance is None:
             raise InputError(
                 f"The ledger knows no data set '{dataset}': see '{ledger_command('show', self.path)}'."
@@ -197,7 +170,7 @@ class Ledger:
     def balances(self) -> tuple[Balance, ...]:
         """Return the balances of all data sets, by name."""
         with self._file.transaction(write=False) as connection:
-            found = _balances(connection)
+            found = ledger_reading.balances(connection)
         return tuple(found[dataset] for dataset in sorted(found))
 
     def entries(self) -> tuple[Entry, ...]:
@@ -216,7 +189,7 @@ class Ledger:
             return (
                 entry is not None
                 and (entry.kind, entry.hash) == ("spend", receipt.entry_hash)
-                and _receipt(connection, entry) == receipt
+                and ledger_reading.receipt_of(connection, entry) == receipt
             )
 
     def confirm_publication(self, entry_hash: str, content: Mapping[str, Any]) -> bool:
@@ -236,12 +209,12 @@ class Ledger:
     def name(self) -> str:
         """The public name, which every receipt carries."""
         with self._file.transaction(write=False) as connection:
-            return _identity(connection)["ledger"]
+            return ledger_reading.identity(connection)["ledger"]
 
     def fingerprint(self, content: bytes) -> str:
         """Return what tells one content from another to those alone who have this ledger's key."""
         with self._file.transaction(write=False) as connection:
-            key = _identity(connection)["key"]
+            key = ledger_reading.identity(connection)["key"]
         return hmac.digest(bytes.fromhex(key), content, "sha256").hex()
 
     def verify(self, heads: Iterable[str] = ()) -> LedgerVerification:
@@ -253,21 +226,7 @@ class Ledger:
             Hashes seen earlier, from receipts or published heads: each must still be in the chain.
         """
         with self._file.transaction(write=False) as connection:
-            entries = tuple(ledger_file.all_entries(connection))
-            findings = [
-                *_file_findings(connection),
-                *_schema_findings(connection),
-                *_tail_findings(connection, entries),
-            ]
-        findings += [*_chain_findings(entries), *_budget_findings(entries)]
-        known = {entry.hash for entry in entries}
-        findings += [
-            f"The published hash {head} is not in the chain: entries were rewritten or an old copy was put "
-            "back."
-            for head in heads
-            if head not in known
-        ]
-        return LedgerVerification(len(entries), entries[-1].hash if entries else NO_PREVIOUS, tuple(findings))
+            return verify(connection, heads)
 
 
 class LedgerKeeper(Ledger):
@@ -302,7 +261,7 @@ class LedgerKeeper(Ledger):
             alpha = positive_number(alpha, "alpha")
         with self._file.transaction(write=True) as connection:
             head = next(ledger_file.newest_first(connection))
-            balance = _balances(connection, dataset).get(dataset) or first_balance(dataset, alpha, unit)
+            balance = ledger_reading.balance_of(connection, dataset) or first_balance(dataset, alpha, unit)
             after = balance.grant(amount, alpha, unit, most)
             _append(connection, head, "grant", amount, after, "{}", _next_time(head))
         return after
@@ -365,148 +324,3 @@ def _append(
         previous=head.hash,
     )
     return ledger_file.append(connection, entry)
-
-
-def _identity(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the ledger's public name and its secret key."""
-    entry = ledger_file.entry_number(connection, 1)
-    try:
-        fields = json.loads("" if entry is None else entry.detail)
-        return {name: str(fields[name]) for name in ("ledger", "key")}
-    except (ValueError, KeyError, TypeError):
-        raise LedgerError("The ledger's first entry names no ledger: restore a good copy.") from None
-
-
-def _receipt(connection: sqlite3.Connection, entry: Entry) -> Receipt:
-    """Return the receipt for an entry that spends."""
-    spent = Decimal(entry.spent)
-    windows = tuple(
-        WindowSpend(days, exact_sum(spent, -_spent_before(connection, entry, days))) for days in WINDOWS
-    )
-    return Receipt(
-        ledger=_identity(connection)["ledger"],
-        sequence=entry.sequence,
-        entry_hash=entry.hash,
-        charged=Decimal(entry.amount),
-        account=Account(entry.alpha, entry.unit, spent, windows),
-        record=ReleaseRecord.from_dict(json.loads(entry.detail)),
-    )
-
-
-def _spent_before(connection: sqlite3.Connection, entry: Entry, days: int) -> Decimal:
-    """Return what the entry's data set had spent so many days before it."""
-    start = utc_text(datetime.fromisoformat(entry.time) - timedelta(days=days))
-    first = ledger_file.first_since(connection, start, entry.sequence)
-    before = ledger_file.newest_before(connection, entry.dataset, first)
-    return Decimal(0) if before is None else Decimal(before.spent)
-
-
-def _balances(connection: sqlite3.Connection, dataset: str | None = None) -> dict[str, Balance]:
-    """Return the balances that the newest entries carry; of one data set only, if it is named."""
-    found: dict[str, Balance] = {}
-    for entry in ledger_file.newest_first(connection):
-        if entry.dataset not in (_ALL, *found) and dataset in (None, entry.dataset):
-            found[entry.dataset] = _balance_after(entry)
-            if dataset is not None:
-                break
-    return found
-
-
-def _balance_after(entry: Entry) -> Balance:
-    try:
-        return Balance(
-            entry.dataset,
-            entry.alpha,
-            entry.unit,
-            Decimal(entry.granted),
-            Decimal(entry.spent),
-            Decimal(entry.most_per_release),
-        )
-    except InvalidOperation:
-        raise LedgerError(
-            f"Entry {entry.sequence} of the ledger holds no numbers: restore a good copy."
-        ) from None
-
-
-def _file_findings(connection: sqlite3.Connection) -> list[str]:
-    found = ledger_file.damage(connection)
-    return [f"SQLite finds the file damaged ({found[0]})."] if found else []
-
-
-def _schema_findings(connection: sqlite3.Connection) -> list[str]:
-    found = ledger_file.schema_of(connection)
-    if found == set(SCHEMA):
-        return []
-    return [
-        f"Tables or triggers differ from what ppsm makes ({len(set(SCHEMA) - found)} missing, "
-        f"{len(found - set(SCHEMA))} foreign): someone changed the file."
-    ]
-
-
-def _tail_findings(connection: sqlite3.Connection, entries: tuple[Entry, ...]) -> list[str]:
-    highest = ledger_file.highest_sequence(connection)
-    last = entries[-1].sequence if entries else 0
-    if highest == last and entries:
-        return []
-    return [f"The last entry is number {last}, but number {highest} was once written: the end was cut off."]
-
-
-def _chain_findings(entries: tuple[Entry, ...]) -> list[str]:
-    """Check numbers, hashes and times, entry by entry."""
-    findings = []
-    previous, time = NO_PREVIOUS, ""
-    for number, entry in enumerate(entries, start=1):
-        if entry.sequence != number:
-            findings.append(f"Entry {entry.sequence} stands where number {number} was expected.")
-        if entry.hash != entry.computed_hash():
-            findings.append(f"Entry {entry.sequence} does not match its hash: it was changed.")
-        if entry.previous != previous:
-            findings.append(
-                f"Entry {entry.sequence} does not continue the entry before it: the chain is broken."
-            )
-        if str(entry.time) < time:
-            findings.append(f"Entry {entry.sequence} is dated before the entry ahead of it.")
-        if (entry.kind == "genesis") != (number == 1):
-            findings.append(f"Entry {entry.sequence} is of kind {entry.kind} out of its place.")
-        previous, time = entry.hash, str(entry.time)
-    return findings
-
-
-def _budget_findings(entries: tuple[Entry, ...]) -> list[str]:
-    """Replay grants and spends from nothing: totals must agree and no budget may ever have been exceeded."""
-    findings = []
-    balances: dict[str, Balance] = {}
-    for entry in entries:
-        if entry.kind == "genesis":
-            continue
-        balance = balances.get(entry.dataset, Balance(entry.dataset, entry.alpha, entry.unit))
-        try:
-            balance = _replayed(balance, entry)
-        except (PpsmError, ValueError, ArithmeticError, KeyError, TypeError) as error:
-            findings.append(f"Entry {entry.sequence} cannot be replayed: {error}")
-            continue
-        totals = (balance.granted, balance.spent, balance.most_per_release)
-        if tuple(map(str, totals)) != (entry.granted, entry.spent, entry.most_per_release):
-            findings.append(
-                f"Entry {entry.sequence} carries totals other than the sum of the entries up to it."
-            )
-        balances[entry.dataset] = balance
-    return findings
-
-
-def _replayed(balance: Balance, entry: Entry) -> Balance:
-    amount = Decimal(entry.amount)
-    if entry.kind == "grant":
-        return balance.grant(amount, entry.alpha, entry.unit, Decimal(entry.most_per_release))
-    if entry.kind == "publication":
-        if amount:
-            raise InputError(f"it is a publication, which costs nothing, and charges {amount}.")
-        return balance
-    record = ReleaseRecord.from_dict(json.loads(entry.detail))
-    distance = units.converted(balance.alpha, balance.unit, record.unit)
-    if record.dataset != balance.dataset or distance is None:
-        raise InputError("its record is for another data set or unit.")
-    # The exact quotient, not the map: a later OpenDP may round its bound differently.
-    if Fraction(amount) < record.loss_over(distance):
-        raise InputError(f"it charges {amount}, less than the loss of its release.")
-    return balance.charge(amount)

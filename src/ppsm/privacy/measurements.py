@@ -66,7 +66,8 @@ def on_grid(distance: float, alpha: float) -> Fraction:
 def exact_total(values: FloatArray, alpha: float) -> float:
     """The sum of all entries on the grid of ``alpha``."""
     step = _step(alpha)
-    steps = sum(round(Fraction(value) / step) for value in values.tolist())
+    # Halves always up: rounded to even they would move two steps where the entry moves one.
+    steps = sum(math.floor(Fraction(value) / step + Fraction(1, 2)) for value in values.tolist())
     return float(max(-_MOST_STEPS, min(_MOST_STEPS, steps)) * step)
 
 
