@@ -16,6 +16,7 @@ Only step 1 takes a :class:`~ppsm.privacy.Sensitive`. :meth:`process`, which is 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -115,8 +116,13 @@ class Laplace:
         *,
         ledger: Ledger,
         purpose: str,
+        recipient: str | None = None,
+        keep: Callable[[Released], None] | None = None,
     ) -> Released:
-        """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise."""
+        """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise.
+
+        ``recipient`` and ``keep`` are as in :meth:`ppsm.LaplaceMechanism.release`.
+        """
         if refusal := refusal_of(secret):
             del secret
             raise refusal
@@ -129,7 +135,8 @@ class Laplace:
                 "The predictor rests on figures that this ledger has not noted as they are, expected a "
                 "publication of its own for a private release: note it with note_publication(...)."
             )
-        return self._measurement(coordination, predictor).release(secret, ledger=ledger, purpose=purpose)
+        measurement = self._measurement(coordination, predictor)
+        return measurement.release(secret, ledger=ledger, purpose=purpose, recipient=recipient, keep=keep)
 
     def _measurement(self, coordination: Coordination, predictor: Predictor | None) -> LaplaceMechanism:
         """What step 1 measures, by public data alone: here the entries."""

@@ -205,6 +205,11 @@ class Released:
         """Whether the record says that the noise came from the secure source."""
         return self.record.private
 
+    @property
+    def noise_content(self) -> bytes:
+        """What came out of the noise, for the ledger's fingerprint."""
+        return repr((self.values.tolist(), self.total)).encode()
+
     def derive(self, values: ArrayLike, step: str) -> "Released":
         """Return new values computed from these and public data only: post-processing costs no privacy."""
         if isinstance(values, Sensitive):

@@ -1,4 +1,4 @@
-"""What a stream promises: any ``window`` consecutive days lose at most ``epsilon`` (w-event privacy [KPXP14]_).
+"""What a stream promises, w-event privacy [KPXP14]_: any ``window`` consecutive days lose at most epsilon.
 
 Two streams are neighbours when they differ on days of one window only, and on each of these days in one entry
 by at most alpha. Whoever sees everything that was ever released of one of them changes the odds between the

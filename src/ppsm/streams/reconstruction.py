@@ -48,7 +48,7 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """A standard deviation, as a share of the profile, in two parts: every entry's own, and the shared one."""
+    """A standard deviation, as a share of the profile, in two parts: each entry's own, and the shared one."""
 
     own: float
     shared: float
@@ -118,7 +118,9 @@ class Reconstruction:
         """Go on to the next day and return its forecast."""
         self._profile = frozen_vector(profile, self._size, "the profile of the day")
         if not (self._profile > 0).all():
-            raise InputError("the profile of the day has an entry that is not above zero: give what is usual.")
+            raise InputError(
+                "the profile of the day has an entry that is not above zero: give what is usual."
+            )
         if self._begun:
             self._uncertain = self._uncertain + self._drift
         self._begun = True
