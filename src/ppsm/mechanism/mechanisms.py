@@ -59,6 +59,17 @@ class Release:
     fidelity: FidelityResult | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """What steps 2a to 3b made of a noisy vector; ``bands`` are as wide as they had to be."""
+
+    log: StepLog
+    decision: Decision
+    prediction: Prediction
+    bands: Bands
+    fidelity: FidelityResult
+
+
 @dataclass(frozen=True, kw_only=True)
 class Laplace:
     """Step 1 alone: Laplace noise, nothing repaired.
@@ -280,6 +291,17 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
     ) -> Release:
         """Steps 2a to 3b on a noisy vector."""
+        model = ModelBased() if predictor is None else predictor
+        repair = self.repair(noisy, coordination, model)
+        released = noisy.derive(repair.fidelity.parameter, f"fidelity ({self.name})")
+        theory = self._theory(noisy, coordination, repair)
+        dossier = self._dossier(noisy, released, repair.log, model, theory)
+        return Release(noisy, released, dossier, repair.decision, repair.prediction, repair.fidelity)
+
+    def repair(
+        self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
+    ) -> Repair:
+        """Steps 2a to 3b alone: the nearest faithful vector, without theory and dossier."""
         self._checked(noisy, coordination)
         model = ModelBased() if predictor is None else predictor
         for what, provenance in self._provenances(model) if noisy.private else ():
@@ -299,10 +321,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             prior=self.prior,
             limits=self.limits,
         )
-        released = noisy.derive(result.parameter, f"fidelity ({self.name})")
-        theory = self._theory(noisy, coordination, decision, bands.widened(result.widening), result)
-        dossier = self._dossier(noisy, released, log, model, theory)
-        return Release(noisy, released, dossier, decision, said, result)
+        return Repair(log, decision, said, bands.widened(result.widening), result)
 
     def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
         super()._check(secret, coordination, predictor)
@@ -323,22 +342,15 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     def _parameters(self) -> Parameters:
         return replace(super()._parameters(), eta_p=self.eta_p, norm=self.norm, prior=self.prior)
 
-    def _theory(
-        self,
-        noisy: Released,
-        coordination: Coordination,
-        decision: Decision,
-        bands: Bands,
-        result: FidelityResult,
-    ) -> Guarantees:
+    def _theory(self, noisy: Released, coordination: Coordination, repair: Repair) -> Guarantees:
         distance = faithful_distance(
             noisy.record,
             self.norm,
             has_prior=self.prior is not None,
-            widening=result.widening,
-            gap=result.gap,
+            widening=repair.fidelity.widening,
+            gap=repair.fidelity.gap,
         )
-        return Guarantees(distance, coordination.cost_of_privacy(decision, bands))
+        return Guarantees(distance, coordination.cost_of_privacy(repair.decision, repair.bands))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -116,13 +116,6 @@ class DistanceMechanism:
         value = self._measured(secret, public, lambda sums: sums + generator.laplace(scale=self.scale))
         return NoisyDistance(value, record, None)
 
-    def measure_public(self, values: ArrayLike, reference: ArrayLike) -> float:
-        """Measure public values with secure noise, as audits need; this is no release and charges nothing."""
-        exact = exact_distance(
-            np.asarray(values, dtype=float), np.asarray(reference, dtype=float), self.alpha
-        )
-        return float(ExactLaplace(size=1, scale=self.scale).add_to(np.array([exact]))[0])
-
     def _measured(
         self, secret: Sensitive, reference: FloatArray, add_noise: Callable[[FloatArray], FloatArray]
     ) -> float:

@@ -107,8 +107,8 @@ class LaplaceMechanism:
         recipient
             To whom it goes, where recipients have budgets of their own.
         keep
-            For data of a day: called with the release before the ledger notes that its noise is drawn; what it
-            keeps is what to go on from after an interruption.
+            For data of a day: called with the release before the ledger notes that its noise is drawn; what
+            it keeps is what to go on from after an interruption.
         """
         if refusal := refusal_of(secret):
             del secret
