@@ -92,3 +92,10 @@ PLANTED: dict[str, SmallStream] = {
     "a window off by one": honest(WindowOffByOne(Daily())),
     "a draw used twice": DrawUsedTwice(promise=PROMISE, policy=Daily(), profile=PROFILE, days=3),
 }
+
+# Which days differ where a fault shows: the first of them, and how many.
+WHERE = {
+    "a skip decided on true data": (2, 1),
+    "a window off by one": (0, 2),
+    "a draw used twice": (2, 1),
+}
