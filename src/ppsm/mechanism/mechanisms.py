@@ -16,6 +16,7 @@ Only step 1 takes a :class:`~ppsm.privacy.Sensitive`. :meth:`process`, which is 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -56,6 +57,17 @@ class Release:
     decision: Decision | None = None
     prediction: Prediction | None = None
     fidelity: FidelityResult | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """What steps 2a to 3b made of a noisy vector; ``bands`` are as wide as they had to be."""
+
+    log: StepLog
+    decision: Decision
+    prediction: Prediction
+    bands: Bands
+    fidelity: FidelityResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +127,13 @@ class Laplace:
         *,
         ledger: Ledger,
         purpose: str,
+        recipient: str | None = None,
+        keep: Callable[[Released], None] | None = None,
     ) -> Released:
-        """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise."""
+        """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise.
+
+        ``recipient`` and ``keep`` are as in :meth:`ppsm.LaplaceMechanism.release`.
+        """
         measurement = self._suited(secret, coordination, predictor)
         for what, provenance in self._provenances(predictor):
             provenance.refuse_unknown(what, ledger)
@@ -126,7 +143,7 @@ class Laplace:
                 "The predictor rests on figures that this ledger has not noted as they are, expected a "
                 "publication of its own for a private release: note it with note_publication(...)."
             )
-        return measurement.release(secret, ledger=ledger, purpose=purpose)
+        return measurement.release(secret, ledger=ledger, purpose=purpose, recipient=recipient, keep=keep)
 
     def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
         """Refuse what step 1 would be refused for its cost, before there is a game; nothing is charged."""
@@ -290,6 +307,17 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
     ) -> Release:
         """Steps 2a to 3b on a noisy vector."""
+        model = ModelBased() if predictor is None else predictor
+        repair = self.repair(noisy, coordination, model)
+        released = noisy.derive(repair.fidelity.parameter, f"fidelity ({self.name})")
+        theory = self._theory(noisy, coordination, repair)
+        dossier = self._dossier(noisy, released, repair.log, model, theory)
+        return Release(noisy, released, dossier, repair.decision, repair.prediction, repair.fidelity)
+
+    def repair(
+        self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
+    ) -> Repair:
+        """Steps 2a to 3b alone: the nearest faithful vector, without theory and dossier."""
         self._checked(noisy, coordination)
         model = ModelBased() if predictor is None else predictor
         for what, provenance in self._provenances(model) if noisy.private else ():
@@ -309,10 +337,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             prior=self.prior,
             limits=self.limits,
         )
-        released = noisy.derive(result.parameter, f"fidelity ({self.name})")
-        theory = self._theory(noisy, coordination, decision, bands.widened(result.widening), result)
-        dossier = self._dossier(noisy, released, log, model, theory)
-        return Release(noisy, released, dossier, decision, said, result)
+        return Repair(log, decision, said, bands.widened(result.widening), result)
 
     def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
         super()._check(secret, coordination, predictor)
@@ -333,22 +358,15 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     def _parameters(self) -> Parameters:
         return replace(super()._parameters(), eta_p=self.eta_p, norm=self.norm, prior=self.prior)
 
-    def _theory(
-        self,
-        noisy: Released,
-        coordination: Coordination,
-        decision: Decision,
-        bands: Bands,
-        result: FidelityResult,
-    ) -> Guarantees:
+    def _theory(self, noisy: Released, coordination: Coordination, repair: Repair) -> Guarantees:
         distance = faithful_distance(
             noisy.record,
             self.norm,
             has_prior=self.prior is not None,
-            widening=result.widening,
-            gap=result.gap,
+            widening=repair.fidelity.widening,
+            gap=repair.fidelity.gap,
         )
-        return Guarantees(distance, coordination.cost_of_privacy(decision, bands))
+        return Guarantees(distance, coordination.cost_of_privacy(repair.decision, repair.bands))
 
 
 @dataclass(frozen=True, kw_only=True)
