@@ -26,19 +26,22 @@ from ppsm.arrays import (
 from ppsm.errors import InputError, ModelError
 from ppsm.games.layout import Layout
 from ppsm.games.linopy_reader import read_linopy
+from ppsm.labels import aligned
 from ppsm.program import LinearProgram
 from ppsm.program.two_level import convex
 from ppsm.solvers.conflict import Conflict, find_conflict
 from ppsm.solvers.highs import HIGHS, PersistentLp
 from ppsm.solvers.qp import solve_convex
 from ppsm.status import Status
+from ppsm.views import View
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FollowerOutcome:
     """What the follower does at one parameter vector; value and prices are in the sense of the user's model.
 
-    Vectors are empty unless the status is ``PROVEN_OPTIMAL``; :meth:`conflict` then says why.
+    Printed, it shows its prices, and nothing from which the parameter could be read. Vectors are empty unless
+    the status is ``PROVEN_OPTIMAL``; :meth:`conflict` then says why.
     """
 
     follower: "Follower"
@@ -58,6 +61,19 @@ class FollowerOutcome:
         """Prices of a constraint, in its shape (signs: see :mod:`ppsm.program`)."""
         return self.follower.constraints.shaped(name, self._there(self.prices))
 
+    def __repr__(self) -> str:
+        return f"<FollowerOutcome: {self.status}, parameter hidden>"
+
+    def __str__(self) -> str:
+        return str(self._view())
+
+    def _repr_html_(self) -> str:
+        return self._view().html()
+
+    def _view(self) -> View:
+        rows = self.follower.constraints.summary(self.prices) if self.status.has_answer else []
+        return View(f"follower {self.status}", rows, ("constraint", "price") if rows else ())
+
     def conflict(self) -> Conflict | None:
         """Constraints that cannot hold together, where the follower is infeasible."""
         return find_conflict(self.follower.at(self.parameter))
@@ -71,7 +87,7 @@ class FollowerOutcome:
         return vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Follower:
     """``V(d) = min c'x + 1/2 x'Hx  s.t.  row_lower + F d <= A x <= row_upper + F d,  column bounds``.
 
@@ -86,6 +102,7 @@ class Follower:
     nominal: FloatArray
     variables: Layout
     constraints: Layout
+    parameters: Layout
     curvature: SparseMatrix
     sign: float = 1.0
 
@@ -109,7 +126,14 @@ class Follower:
         )[rows]
         curvature = convex(read.hessian, read.program.column_names, read.sign)
         return cls._with_rows(
-            read.program, rows, nominal, read.variables, read.constraints, curvature, read.sign
+            read.program,
+            rows,
+            nominal,
+            read.variables,
+            read.constraints,
+            _parameter_layout(names, read.constraints),
+            curvature,
+            read.sign,
         )
 
     @classmethod
@@ -140,7 +164,10 @@ class Follower:
             nominal_vector = np.where(np.isfinite(program.row_lower), program.row_lower, program.row_upper)[
                 rows
             ]
-            return cls._with_rows(program, rows, nominal_vector, variables, constraints, curved, 1.0)
+            parameters = _parameter_layout(names, constraints)
+            return cls._with_rows(
+                program, rows, nominal_vector, variables, constraints, parameters, curved, 1.0
+            )
         if parameter is not None or nominal is None:
             raise InputError("a parameter_map needs nominal values and no row names; pass one or the other.")
         entries = as_numbers(nominal, "the parameter").size
@@ -152,6 +179,7 @@ class Follower:
             nominal=frozen_vector(nominal, entries, "the parameter", names=labels),
             variables=variables,
             constraints=constraints,
+            parameters=Layout.of_names("entry", labels),
             curvature=curved,
         )
 
@@ -163,6 +191,7 @@ class Follower:
         nominal: FloatArray,
         variables: Layout,
         constraints: Layout,
+        parameters: Layout,
         curvature: SparseMatrix,
         sign: float,
     ) -> Self:
@@ -180,8 +209,16 @@ class Follower:
             nominal=checked,
             variables=variables,
             constraints=constraints,
+            parameters=parameters,
             curvature=curvature,
             sign=sign,
+        )
+
+    def __repr__(self) -> str:
+        rows, columns = self.program.shape
+        return (
+            f"<Follower: {columns} variables, {rows} constraints, {len(self.parameter_names)} entries of the "
+            "parameter, values hidden>"
         )
 
     def at(self, parameter: ArrayLike | None = None) -> LinearProgram:
@@ -225,12 +262,19 @@ class Follower:
         )
 
     def checked(self, parameter: ArrayLike | None) -> FloatArray:
-        """A parameter vector of the right length and finite; the nominal one if none is given."""
+        """A parameter vector of the right length and finite; the nominal one if none is given.
+
+        What has labels (a Series, a DataFrame, a DataArray, a mapping, a release) is aligned by them.
+        """
         if parameter is None:
             return self.nominal
-        return frozen_vector(
-            parameter, len(self.parameter_names), "the parameter", names=self.parameter_names
-        )
+        names = self.parameter_names
+        in_order = aligned(parameter, names, "the parameter", axes=self.parameters.axes)
+        return frozen_vector(in_order, len(names), "the parameter", names=names)
+
+    def labelled(self, parameter: ArrayLike | None = None) -> xr.DataArray:
+        """A parameter vector with its labels, in the shape that the model has it."""
+        return self.parameters.labelled(self.checked(parameter), self.parameter_names)
 
     @cached_property
     def _moving_rows(self) -> IntArray:
@@ -243,6 +287,16 @@ class Follower:
     def __getstate__(self) -> dict[str, Any]:
         """A copy in another process builds its own live solver."""
         return {key: value for key, value in self.__dict__.items() if key != "_live"}
+
+
+def _parameter_layout(names: list[str], constraints: Layout) -> Layout:
+    """Where the entries of the named constraints sit in the parameter vector."""
+    blocks, first = {}, 0
+    for name in names:
+        block = constraints[name]
+        blocks[name] = block.copy(data=first + np.arange(block.size).reshape(block.shape))
+        first += block.size
+    return Layout("entry", blocks)
 
 
 def _parameter_rows(names: list[str], constraints: Layout, variables: Layout) -> IntArray:
