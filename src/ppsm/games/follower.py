@@ -6,7 +6,8 @@ Its cost may have a convex quadratic part, as the cost curves of power markets d
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import linopy
 import numpy as np
@@ -34,6 +35,9 @@ from ppsm.solvers.highs import HIGHS, PersistentLp
 from ppsm.solvers.qp import solve_convex
 from ppsm.status import Status
 from ppsm.views import View
+
+if TYPE_CHECKING:
+    from ppsm.games.front_ends import ReadFollower
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,22 +123,8 @@ class Follower:
                 f"the follower's variable '{name}' is integer; expected a linear program, which "
                 "has prices: relax it, or move it to the leader."
             )
-        names = [parameter] if isinstance(parameter, str) else list(parameter)
-        rows = _parameter_rows(names, read.constraints, read.variables)
-        nominal = np.where(
-            np.isfinite(read.program.row_lower), read.program.row_lower, read.program.row_upper
-        )[rows]
         curvature = convex(read.hessian, read.program.column_names, read.sign)
-        return cls._with_rows(
-            read.program,
-            rows,
-            nominal,
-            read.variables,
-            read.constraints,
-            _parameter_layout(names, read.constraints),
-            curvature,
-            read.sign,
-        )
+        return cls._by_names(read.program, parameter, read.variables, read.constraints, read.sign, curvature)
 
     @classmethod
     def from_program(
@@ -159,15 +149,7 @@ class Follower:
         variables = Layout.of_names("variable", program.column_names)
         constraints = Layout.of_names("constraint", program.row_names)
         if parameter_map is None:
-            names = list(parameter or ())
-            rows = _parameter_rows(names, constraints, variables)
-            nominal_vector = np.where(np.isfinite(program.row_lower), program.row_lower, program.row_upper)[
-                rows
-            ]
-            parameters = _parameter_layout(names, constraints)
-            return cls._with_rows(
-                program, rows, nominal_vector, variables, constraints, parameters, curved, 1.0
-            )
+            return cls._by_names(program, list(parameter or ()), variables, constraints, 1.0, curved)
         if parameter is not None or nominal is None:
             raise InputError("a parameter_map needs nominal values and no row names; pass one or the other.")
         entries = as_numbers(nominal, "the parameter").size
@@ -181,6 +163,83 @@ class Follower:
             constraints=constraints,
             parameters=Layout.of_names("entry", labels),
             curvature=curved,
+        )
+
+    @classmethod
+    def from_pypsa(cls, network: Any, *, loads: Sequence[str] | None = None) -> Self:
+        """Take a follower from a PyPSA network, which is not changed; the parameter are its loads.
+
+        ``loads`` names those that are meant, others stay as they are. Prices are those of the constraint
+        ``Bus-nodal_balance``; they equal PyPSA's marginal prices where snapshots weigh 1.
+        """
+        from ppsm.games.front_ends.pypsa_network import read_network
+
+        return cls._of(read_network(network, loads))
+
+    @classmethod
+    def from_cvxpy(cls, problem: Any, parameter: Any, *, coords: Sequence[Any] | None = None) -> Self:
+        """Take a follower from a cvxpy problem; ``parameter`` is a ``cp.Parameter`` on right-hand sides.
+
+        ``coords`` label the parameter, one list for each of its axes. Prices are asked for by the labels of
+        constraints: ``(x <= 5).set_label("line")``; signs are as for a row that was written so.
+        """
+        from ppsm.games.front_ends.cvxpy_problem import read_problem
+
+        return cls._of(read_problem(problem, parameter, coords))
+
+    @classmethod
+    def from_pyomo(cls, model: Any, parameter: str | Sequence[str]) -> Self:
+        """Take a follower from a Pyomo model; the right-hand side of the constraint ``parameter`` moves."""
+        from ppsm.games.front_ends.pyomo_model import read_model
+
+        program, variables, constraints, sign = read_model(model)
+        return cls._by_names(program, parameter, variables, constraints, sign)
+
+    @classmethod
+    def from_mps(cls, path: str | Path, parameter: str | Sequence[str]) -> Self:
+        """Take a follower from an MPS file; the right-hand sides of the rows ``parameter`` move."""
+        from ppsm.games.front_ends.mps_file import read_mps_program
+
+        program, sign = read_mps_program(path)
+        variables = Layout.of_names("variable", program.column_names)
+        constraints = Layout.of_names("constraint", program.row_names)
+        return cls._by_names(program, parameter, variables, constraints, sign)
+
+    @classmethod
+    def _by_names(
+        cls,
+        program: LinearProgram,
+        parameter: str | Sequence[str],
+        variables: Layout,
+        constraints: Layout,
+        sign: float,
+        curvature: SparseMatrix | None = None,
+    ) -> Self:
+        """A follower whose parameter is the right-hand side of the constraints of these names."""
+        names = [parameter] if isinstance(parameter, str) else list(parameter)
+        rows = _parameter_rows(names, constraints, variables)
+        nominal = np.where(np.isfinite(program.row_lower), program.row_lower, program.row_upper)[rows]
+        parameters = _parameter_layout(names, constraints)
+        width = program.shape[1]
+        curved = sp.csr_array((width, width)) if curvature is None else curvature
+        return cls._with_rows(program, rows, nominal, variables, constraints, parameters, curved, sign)
+
+    @classmethod
+    def _of(cls, read: "ReadFollower") -> Self:
+        """A follower that a front end has read."""
+        names = read.parameters.entry_names(read.nominal.size)
+        nominal = frozen_vector(read.nominal, len(names), "the parameter", names=names)
+        width = read.program.shape[1]
+        return cls(
+            program=read.program.shifted(-(read.parameter_map @ nominal)),
+            parameter_map=frozen_matrix(read.parameter_map, read.parameter_map.shape, "the parameter map"),
+            parameter_names=names,
+            nominal=nominal,
+            variables=read.variables,
+            constraints=read.constraints,
+            parameters=read.parameters,
+            curvature=sp.csr_array((width, width)),
+            sign=read.sign,
         )
 
     @classmethod
