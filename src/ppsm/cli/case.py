@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ppsm.cases.demand import demand_template
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case, load_case, save_case
 from ppsm.errors import InputError
@@ -79,6 +80,12 @@ def check(case: CaseArgument, as_json: JsonOption = False) -> None:
     typer.echo(f"The case '{loaded.name}' is valid.")
     for note in notes:
         typer.echo(f"note: {note}")
+
+
+@app.command()
+def template(case: CaseArgument) -> None:
+    """Print a table of a case's deliveries to fill in: ppsm case template northeast > demand.csv."""
+    typer.echo(demand_template(load_case(case)), nl=False)
 
 
 @app.command("map")

@@ -10,8 +10,10 @@ used here.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
@@ -147,16 +149,16 @@ class GaucCoordination:
         nothing = np.zeros(len(self.entry_names))
         return self.followers.gas.market.follower(nothing, decision.felt)
 
-    def clear(self, demand: FloatArray) -> Outcome:
+    def clear(self, demand: ArrayLike) -> Outcome:
         """Solve GAUC at a demand; Ctrl-C is raised, since an answer cut short is no outcome."""
         with watched() as watch:
             solution = self.solver.solve(
                 self.power_stress, demand, gap=self.gap, time_limit=self.time_limit, proof=self.proof
             )
             watch.check()
-        return outcome_of(solution)
+        return replace(outcome_of(solution), price_names=self.price_names)
 
-    def market_result(self, demand: FloatArray) -> MarketResult:
+    def market_result(self, demand: ArrayLike) -> MarketResult:
         """What the markets publish."""
         return published(self.clear(demand), GAS, self.price_names)
 

@@ -8,7 +8,9 @@ price of each entry of the sensitive vector, which is what the price band of the
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, InputError
@@ -17,6 +19,10 @@ from ppsm.games.follower import Follower
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.status import Status
+from ppsm.views import View, figure, spread
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +83,21 @@ class Outcome:
     prices: FloatArray | None
     solved: int = 0
     explanation: str = ""
+    price_names: tuple[str, ...] = ()
+
+    def price_series(self) -> "pd.Series[float]":
+        """The prices as a pandas Series, labelled by the market's rows."""
+        import pandas as pd
+
+        if self.prices is None:
+            raise InputError(f"the game has no prices (status '{self.status}'): look at explanation first.")
+        return pd.Series(self.prices, index=pd.Index(self.price_names, name="price"), name="price")
+
+    def _repr_html_(self) -> str:
+        costs = [("leader's cost", figure(self.leader_cost))]
+        values = [(f"value, {name}", figure(value)) for name, value in self.values.items()]
+        prices = [] if self.prices is None else [("prices", spread(self.prices))]
+        return View(f"{self.status} {self.explanation}".strip(), [*costs, *values, *prices]).html()
 
     @property
     def feasible(self) -> bool:
@@ -184,13 +205,13 @@ class Coordination(Protocol):
         ``decision.detail`` is None in a decision that was read from a file.
         """
 
-    def clear(self, demand: FloatArray) -> Outcome:
+    def clear(self, demand: ArrayLike) -> Outcome:
         """Play the whole game with a demand vector.
 
         Where it has no answer the outcome says so and nothing is raised; Ctrl-C is raised again.
         """
 
-    def market_result(self, demand: FloatArray) -> MarketResult:
+    def market_result(self, demand: ArrayLike) -> MarketResult:
         """Play the game and return what the market publishes; an error where it cannot be played."""
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:

@@ -45,6 +45,8 @@ from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive, refusal_of
+from ppsm.privacy.statement import headline
+from ppsm.views import View, entry_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,17 @@ class Release:
     decision: Decision | None = None
     prediction: Prediction | None = None
     fidelity: FidelityResult | None = None
+
+    def __str__(self) -> str:
+        return str(self._view())
+
+    def _repr_html_(self) -> str:
+        return self._view().html()
+
+    def _view(self) -> View:
+        rows = entry_rows(self.released.entry_names, self.noisy.values, self.released.values)
+        unit = self.released.unit
+        return View(headline(self.released), rows, ("entry", f"noisy, {unit}", f"released, {unit}"))
 
 
 @dataclass(frozen=True, eq=False)

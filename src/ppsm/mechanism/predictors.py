@@ -17,6 +17,7 @@ from ppsm.errors import InputError, SolverError
 from ppsm.fidelity.problem import SearchLimits, measured_entries
 from ppsm.fidelity.restore import restore
 from ppsm.games.follower import Follower
+from ppsm.labels import aligned
 from ppsm.mechanism.coordination import Coordination, Decision, reading
 from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.publication import Publication
@@ -69,7 +70,7 @@ def checked_prices(predictor: Predictor, prices: ArrayLike, coordination: Coordi
     """Prices of a predictor, or one sentence on what is wrong with them."""
     names = coordination.price_names
     what = f"the price that the predictor '{predictor.name}' predicts"
-    vector = as_numbers(prices, what)
+    vector = as_numbers(aligned(prices, names, what), what)
     if vector.shape != (len(names),):
         raise InputError(
             f"the predictor '{predictor.name}' returned prices of shape {vector.shape}, expected "

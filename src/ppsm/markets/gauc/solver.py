@@ -90,7 +90,9 @@ class GasAwareCommitment:
         progress: Progress | None = None,
     ) -> UnawareSolution:
         """Commit by bids alone, whatever gas costs, then let both markets answer: see UnawareSolution."""
-        demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
+        demand = frozen_vector(
+            demand_mwh, len(self.case.deliveries), "the gas demand", names=self.case.delivery_ids
+        )
         search = Search(self, float(power_stress), demand, gap, time_limit, progress)
         if search.commit_by_bids() is None:
             status = Status.INFEASIBLE if search.infeasible else Status.NO_INCUMBENT
@@ -120,7 +122,9 @@ class GasAwareCommitment:
 
         Without ``proof`` a valid answer is enough, whatever its gap.
         """
-        demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
+        demand = frozen_vector(
+            demand_mwh, len(self.case.deliveries), "the gas demand", names=self.case.delivery_ids
+        )
         search = Search(self, float(power_stress), demand, gap, time_limit, progress)
         try:
             search.run(proof=proof)
