@@ -33,7 +33,7 @@ from ppsm.protocol.leader_round import LeaderRound
 from ppsm.protocol.policy import Allowance, Policy
 from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.round_store import RoundStore
-from ppsm.protocol.service import make_app, serve
+from ppsm.protocol.service import make_app, server
 from ppsm.protocol.shared_market import Market, digest_of
 
 TRUTH = np.array([8.123456789, 5.567891234, 6.912345678])
@@ -162,7 +162,7 @@ class Follower:
         identity = Identity.read(self.world.root / "identities" / GAS)
         desk = self.world.desk(clock)
         app = make_app(desk, lambda: follower_page(desk))
-        serve(app, "127.0.0.1", self.port, identity if self.tls else None)
+        server(app, "127.0.0.1", self.port, identity if self.tls else None).run()
 
     def kill(self) -> None:
         """Kill -9."""

@@ -79,7 +79,7 @@ def serve(
     from ppsm.protocol.policy import Policy
     from ppsm.protocol.round_pages import follower_page
     from ppsm.protocol.round_store import RoundStore
-    from ppsm.protocol.service import make_app, serve
+    from ppsm.protocol.service import make_app, server
     from ppsm.protocol.shared_market import Market
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -92,7 +92,7 @@ def serve(
         raise LedgerError(f"{finding} Restore the ledger or the rounds that belong together.")
     desk = FollowerDesk(Market(GasSide(loaded), market_digest(loaded)), secret, book, rules, who, store, home)
     with interruptible():
-        serve(make_app(desk, lambda: follower_page(desk)), host, port, who if tls else None)
+        server(make_app(desk, lambda: follower_page(desk)), host, port, who if tls else None).run()
 
 
 @leader_commands.command()

@@ -169,8 +169,8 @@ def _add_refusals(app: FastAPI, desk: FollowerDesk) -> None:
         return answer(request, RefusedError(error.status_code, "http", "There is nothing here to do that."))
 
 
-def serve(app: FastAPI, host: str, port: int, identity: Identity | None) -> None:
-    """Serve until stopped; with TLS by the files of an identity, without it on this computer alone."""
+def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvicorn.Server:
+    """A server with TLS by the files of an identity; without it, on this computer alone."""
     secured: dict[str, Any] = {}
     if identity is not None:
         secured = {
@@ -185,7 +185,7 @@ def serve(app: FastAPI, host: str, port: int, identity: Identity | None) -> None
             f"the service was to listen at {host} without TLS, expected an address of this computer alone: "
             "give --tls, or listen at 127.0.0.1."
         )
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
         host=host,
         port=port,
@@ -198,6 +198,7 @@ def serve(app: FastAPI, host: str, port: int, identity: Identity | None) -> None
         timeout_graceful_shutdown=10,
         **secured,
     )
+    return uvicorn.Server(config)
 
 
 def _is_this_computer(host: str) -> bool:
