@@ -18,13 +18,14 @@ import threading
 import time
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from benchmarks.party_processes import DATASET, FORK, GAS, POWER, Follower, World, free_port
 from benchmarks.party_proxy import FAULTS, Proxy, Wire
 from ppsm.errors import PpsmError
 from ppsm.protocol.desk import disagreements
 from ppsm.protocol.identities import Identity, make_identities
-from ppsm.protocol.messages import LAST, FailedMessage, NoisyMessage
+from ppsm.protocol.messages import LAST, FailedMessage, NoisyMessage, Reply, Request, Terms
 from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.transcript import Transcript, check_transcript, compare_transcripts
 
@@ -42,6 +43,21 @@ ALL = (*FAULTS, *KILLS, *OTHERS)
 _STARTS = 8
 
 
+class _Slow:
+    """A way on which messages take long, each by a new connection: an open one shows no certificate again."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        inner._client.headers["Connection"] = "close"
+
+    def terms(self) -> Terms:
+        return self._inner.terms()  # type: ignore[no-any-return]
+
+    def deliver(self, message: Request) -> Reply:
+        time.sleep(0.8)
+        return self._inner.deliver(message)  # type: ignore[no-any-return]
+
+
 class Run:
     """One round with its faults, in a directory of its own."""
 
@@ -51,7 +67,7 @@ class Run:
         self.world = World(root, budget=5.0, lifetime_s=1.5 if expires else 1e6)
         self.follower = Follower(self.world, free_port(), tls=expires)
         self.wire = Wire(self.follower.port, seed=seed, on_event=self._on_event)
-        self.leader: object = None
+        self.leader: Any = None
         self.pending = [fault for fault in faults if fault in (*KILLS, *OTHERS)]
         spoilt = [fault for fault in faults if fault in FAULTS]
         self.wire.faults = [*spoilt, *[None] * 4]
@@ -77,29 +93,23 @@ class Run:
     def _one_start(self, address: str) -> None:
         parent, child = FORK.Pipe()
         self.leader = FORK.Process(target=self._lead, args=(address, child), daemon=True)
-        self.leader.start()  # type: ignore[attr-defined]
+        self.leader.start()
         child.close()
         try:
             self.said.append(parent.recv())
         except EOFError:
             self.said.append("killed")
-        self.leader.join()  # type: ignore[attr-defined]
+        self.leader.join()
 
-    def _lead(self, address: str, channel: object) -> None:
-        if EXPIRY in self.faults:
-            # New connections only: an open one is not asked for its certificate again.
-            from ppsm.protocol import leader_round
-
-            certify = leader_round.mechanism_of
-            leader_round.mechanism_of = lambda terms: (time.sleep(0.8), certify(terms))[1]  # type: ignore[assignment]
+    def _lead(self, address: str, channel: Any) -> None:
         try:
             leader = self.world.leader(address, self.world.leader_home(), patience_s=1.5)
             if EXPIRY in self.faults:
-                leader.transport._client.headers["Connection"] = "close"  # type: ignore[attr-defined]
+                leader.transport = _Slow(leader.transport)
             leader.run()
-            channel.send("done")  # type: ignore[attr-defined]
+            channel.send("done")
         except PpsmError as error:
-            channel.send(str(error))  # type: ignore[attr-defined]
+            channel.send(str(error))
 
     def _on_event(self, path: str, moment: str) -> None:
         step = path.rsplit("/", 1)[-1]

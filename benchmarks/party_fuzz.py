@@ -95,7 +95,7 @@ def _real_round(world: World, address: str) -> list[dict[str, Any]]:
 
 def _changed(choice: random.Random, message: dict[str, Any]) -> dict[str, Any]:
     """A message in which one to three things are otherwise, half of them in a new round."""
-    content = json.loads(json.dumps(message))
+    content: dict[str, Any] = json.loads(json.dumps(message))
     if choice.random() < 0.5:
         content["round"] = f"{choice.getrandbits(128):032x}"
     for _ in range(choice.randint(1, 3)):

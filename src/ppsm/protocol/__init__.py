@@ -24,7 +24,7 @@ hash of the one before it, so that all of a round is one chain, which both sides
     round_store      rounds on the disk: what was said survives a crash, and is never said twice
     policy           what the follower allows: alpha, epsilon, who may ask, how often
     shared_market    a market with what tells it from another, and the mechanism of a round
-    desk             the follower's: one message in, one reply out
+    desk             the follower's: one message in, one reply out; round_locks: who is at work
     leader_round     the leader's whole round
     transport        between the two, in memory; over HTTP: http_client
     service, door    the desk over HTTP: its paths; who is let in, how often, with how much

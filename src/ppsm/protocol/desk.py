@@ -9,9 +9,6 @@ released.
 
 import logging
 import threading
-from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -51,6 +48,7 @@ from ppsm.protocol.messages import (
     Terms,
 )
 from ppsm.protocol.policy import Policy
+from ppsm.protocol.round_locks import RoundLocks, soon
 from ppsm.protocol.round_store import Round, RoundStore
 from ppsm.protocol.shared_market import Market, mechanism_of
 from ppsm.protocol.signatures import encoded, hash_of, is_signed_by, signed_message
@@ -60,7 +58,6 @@ from ppsm.status import Status
 LOG = logging.getLogger("ppsm.protocol")
 # Larger numbers are no quantities of a market, and solvers stumble over them.
 _LARGEST_FELT = 1e9
-_LONGEST_WAIT_S = 20.0
 
 
 class _EndedError(Exception):
@@ -100,7 +97,7 @@ class FollowerDesk:
         self.market, self.secret, self.ledger = market, secret, ledger
         self.policy, self.identity, self.store = policy, identity, store
         self._predictor = ModelBased()
-        self._rounds = _Locks()
+        self._rounds = RoundLocks()
         # Solvers keep state; one round at a time is in steps 3a and 3b.
         self._solving = threading.Lock()
         # Noise that is drawn and could not be put on the disk yet.
@@ -232,7 +229,7 @@ class FollowerDesk:
         if isinstance(message, AbandonMessage):
             return Closed(), "closed"
         noisy = next(each.body for each in kept if isinstance(each, NoisyMessage))
-        with _soon(self._solving):
+        with soon(self._solving):
             if isinstance(message, DecisionMessage):
                 return self._restored(noisy, message.body), "restored"
             restored = next(each.body for each in kept if isinstance(each, RestoredMessage))
@@ -364,38 +361,3 @@ def disagreements(ledger: Ledger, store: RoundStore) -> list[str]:
                 findings.append(f"The charge of round {reply.round} serves another round too.")
             seen.add(entry)
     return findings
-
-
-@contextmanager
-def _soon(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock; a request that would wait for long is to come again instead of keeping a thread."""
-    if not lock.acquire(timeout=_LONGEST_WAIT_S):
-        raise RefusedError(503, "busy", "The follower is busy with other rounds: repeat the request.")
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-class _Locks:
-    """One lock for each round that somebody is busy with."""
-
-    def __init__(self) -> None:
-        self._all = threading.Lock()
-        self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._users: dict[str, int] = defaultdict(int)
-
-    @contextmanager
-    def held(self, name: str) -> Iterator[None]:
-        """Hold the lock of a round; it is forgotten when nobody wants it any more."""
-        with self._all:
-            self._users[name] += 1
-            lock = self._locks[name]
-        try:
-            with _soon(lock):
-                yield
-        finally:
-            with self._all:
-                self._users[name] -= 1
-                if not self._users[name]:
-                    del self._users[name], self._locks[name]

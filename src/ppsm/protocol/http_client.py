@@ -37,7 +37,7 @@ class HttpTransport:
         self._client = httpx.Client(
             base_url=address,
             headers=headers,
-            verify=_context(identity) if address.startswith("https://") else True,
+            verify=_context(identity) if address.startswith("https://") else _no_context(),
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),
             follow_redirects=False,
             trust_env=False,
@@ -81,6 +81,11 @@ def _refusal(status: int, body: bytes) -> ProtocolError:
     except ValidationError:
         return UnreachableError(f"HTTP status {status}")
     return RefusedError(status, told.code, told.message)
+
+
+def _no_context() -> ssl.SSLContext:
+    """For connections without TLS: one that trusts nobody, should a connection turn out to have it."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _context(identity: Identity) -> ssl.SSLContext:

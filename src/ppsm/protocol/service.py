@@ -159,10 +159,10 @@ def _add_refusals(app: FastAPI, desk: FollowerDesk) -> None:
     @app.exception_handler(RequestValidationError)
     def on_schema(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        told = f"No message of this protocol, at {where}"[:200]
-        printable = "".join(each if each.isprintable() else "?" for each in told)
-        return answer(request, RefusedError(422, "schema", printable))
+        # The name of an unknown field is the sender's own text, and is not repeated.
+        known = first["loc"][:-1] if first["type"] == "extra_forbidden" else first["loc"]
+        where = ".".join(str(part) for part in known)[:200]
+        return answer(request, RefusedError(422, "schema", f"No message of this protocol, at {where}"))
 
     @app.exception_handler(HTTPException)
     def on_http(request: Request, error: HTTPException) -> Response:
