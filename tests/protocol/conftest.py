@@ -1,10 +1,10 @@
 """Two parties on a market of two towns, and a recorded round of the case 'medium'."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import replace
 from benchmarks.party_proxy import Proxy, Wire
 
 from ppsm import Ledger, Sensitive, load_case
