@@ -217,5 +217,6 @@ def test_a_demand_after_others_gets_the_same_bound_from_their_cuts_and_steps(see
             search = patterns.search(0.0, share * demand, math.inf)
             assert search is not None
             search.run(unlimited)
+        assert search is not None
         bounds.append(search.bound_usd)
     assert bounds[1] == pytest.approx(bounds[0], rel=5e-4)
