@@ -161,7 +161,7 @@ def render_page(template: str, **content: Any) -> str:
     environment.filters["shown"] = shown
     environment.globals.update(
         style=Markup(style),  # noqa: S704 - our own file
-        scripts=_scripts(),
+        scripts=page_scripts(),
         version=ppsm.__version__,
         headings=list(HEADINGS),
     )
@@ -184,7 +184,7 @@ def _comparison_parts(comparison: Comparison | None) -> dict[str, Any]:
 # Pictures need the extra ``ppsm[figures]``; a page without them tells the same, and says how to get them.
 
 
-def _scripts() -> Markup | None:
+def page_scripts() -> Markup | None:
     """What draws the pictures of a page; None where they cannot be drawn."""
     if not installed("figures"):
         return None
