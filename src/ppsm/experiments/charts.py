@@ -23,6 +23,8 @@ _STYLES = {
     "ppsm": (BLUE, "circle"),
     LEARNED: (GREEN, "diamond"),
 }
+# Lighter than any green of the scale, which colour-blind readers see as grey.
+_NOT_CLEARED = "#dcdcdc"
 _OTHERS = ((ORANGE, "cross"), (PURPLE, "triangle-down"), (GREY, "stroke"))
 _MEASURES: dict[str, tuple[str, str, Measure]] = {
     "leader": ("Power operator's cost", "off by, %", lambda row: row.absolute_error("leader")),
@@ -173,7 +175,7 @@ def _cells(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.FacetC
         .encode(
             x=alt.X("gas:N", title="gas demand", sort=gases).axis(labelAngle=-90),
             y=alt.Y("power:N", title="power demand", sort=powers),
-            color=alt.when("datum.known").then(colour).otherwise(alt.value("#9a9a9a")),
+            color=alt.when("datum.known").then(colour).otherwise(alt.value(_NOT_CLEARED)),
             stroke=alt.when(chosen).then(alt.value(VERMILION)).otherwise(alt.value("transparent")),
             strokeWidth=alt.when(chosen).then(alt.value(2.5)).otherwise(alt.value(0)),
             tooltip=[
