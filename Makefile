@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile side-by-side random-games \
-        audit heat table1 table2 figure3 clean help
+        audit heat trades table1 table2 figure3 clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -64,6 +64,9 @@ side-by-side: $(READY) ## games of six families against what users write by hand
 
 audit: $(READY)  ## a hundred thousand whole releases of each mechanism against the auditor (hours); ARGS="--samples 500"
 	$(BIN)/python -m benchmarks.mechanism_audit $(ARGS)
+
+trades: $(READY) ## traffic and port power: how noise breaks the game; pictures (minutes)
+	$(BIN)/python -m benchmarks.trades $(ARGS)
 
 heat: $(READY)   ## heat and electricity over a year, Laplace against PPSM, and its picture (an hour); ARGS="--draws 12"
 	$(BIN)/python -m benchmarks.heat $(ARGS)

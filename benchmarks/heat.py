@@ -118,7 +118,7 @@ def _errors(axes: Axes, rows: list[Row]) -> None:
             axes.semilogy(lost, [40] * len(lost), "v", color=colour, label=f"{label}: cannot be cleared")
     axes.set_ylabel("error of the operator's cost, %\n(alpha = 30 MWh, below 0.0001: there)")
     axes.set_xlabel("day of the year")
-    axes.legend(ncols=3, loc="lower right", fontsize="small")
+    axes.legend(ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize="small")
 
 
 def main() -> None:
