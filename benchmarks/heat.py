@@ -19,7 +19,8 @@ from ppsm.arrays import FloatArray
 from ppsm.examples.heat import HeatDay, heat_day, heat_year
 from ppsm.examples.heat.year import DAYS
 from ppsm.figures import save_figure
-from ppsm.figures.style import BLUE, GREY, VERMILION, new_figure
+from ppsm.figures.colours import BLUE, GREY, VERMILION
+from ppsm.figures.style import new_figure
 from ppsm.mechanism.coordination import Outcome, published
 from ppsm.privacy import simulated_publication
 

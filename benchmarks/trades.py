@@ -10,7 +10,8 @@ from benchmarks.report import Table
 from ppsm import PPSM, GameCoordination, Laplace, PublicOutcome, Sensitive, StackelbergGame
 from ppsm.examples import port_game, traffic_game
 from ppsm.figures import save_figure
-from ppsm.figures.style import BLUE, ORANGE, VERMILION, new_figure
+from ppsm.figures.colours import BLUE, ORANGE, VERMILION
+from ppsm.figures.style import new_figure
 from ppsm.privacy import simulated_publication
 
 GAMES: dict[str, tuple[Callable[[], StackelbergGame], str, tuple[float, ...]]] = {
