@@ -92,7 +92,7 @@ def test_a_secret_case_stays_with_its_owner(tmp_path: Path) -> None:
 def test_the_rows_of_a_secret_case_stay_with_its_owner(tmp_path: Path) -> None:
     shutil.copytree(builtin_directory("two_node"), tmp_path / "mine")
     grid = 'case = "mine"\npower_stress = [0]\ngas_stress = [0.25]\nalphas = [300]\nrepetitions = 1\n'
-    (tmp_path / "grid.toml").write_text(grid + "clear_seconds = 1\n")
+    (tmp_path / "grid.toml").write_text(grid + 'mechanisms = ["laplace"]\nclear_seconds = 1\n')
     done = ppsm("experiment", "grid.toml", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""

@@ -21,7 +21,7 @@ from benchmarks.mechanism_audit import (
 from ppsm import Ledger, Released, Sensitive, audit_mechanism
 from ppsm.arrays import FloatArray
 from ppsm.coordinations import GameCoordination
-from ppsm.mechanism import PPSM, Coordination, Decision, ModelBased, PPSM_p, PublicOutcome
+from ppsm.mechanism import PPSM, Decision, FollowerSide, ModelBased, PPSM_p, PublicOutcome
 
 from .conftest import DATASET as TOWNS
 from .conftest import TRUTH, published
@@ -64,7 +64,7 @@ def test_a_step_that_peeks_at_the_data_is_caught() -> None:
         true_value = 0.0
 
         def predict_outcome(
-            self, noisy: Released, decision: Decision, coordination: Coordination
+            self, noisy: Released, decision: Decision, coordination: FollowerSide
         ) -> tuple[float, FloatArray]:
             _, prices = super().predict_outcome(noisy, decision, coordination)
             return Peeking.true_value, prices

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy import Balance, Ledger, LedgerKeeper, NoiseSource, ReleaseRecord, price
-from ppsm.privacy.balance import exact_sum
+from ppsm.privacy.exact import exact_sum
 from ppsm.privacy.noise import scale_for
 from ppsm.privacy.released import WindowSpend
 from ppsm.privacy.units import converted, ratio

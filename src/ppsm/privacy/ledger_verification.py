@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
@@ -99,41 +100,68 @@ def _chain_findings(entries: tuple[Entry, ...]) -> list[str]:
 def _budget_findings(entries: tuple[Entry, ...]) -> list[str]:
     """Replay grants and spends from nothing: totals must agree and no budget may ever have been exceeded."""
     findings = []
-    balances: dict[str, Balance] = {}
+    balances: dict[tuple[str, str], Balance] = {}
+    charges: set[int] = set()
     for entry in entries:
         if entry.kind == "genesis":
             continue
-        balance = balances.get(entry.dataset, Balance(entry.dataset, entry.alpha, entry.unit))
+        account = (entry.dataset, entry.recipient if entry.kind == "grant" else "")
+        balance = balances.get(account) or _empty(entry, account[1])
         try:
+            if entry.kind == "spend" and entry.recipient:
+                to = (entry.dataset, entry.recipient)
+                balances[to] = _replayed(balances[to], entry)
             balance = _replayed(balance, entry)
+            _count_draws(entry, charges)
         except (PpsmError, ValueError, ArithmeticError, KeyError, TypeError) as error:
             findings.append(f"Entry {entry.sequence} cannot be replayed: {error}")
             continue
         totals = (balance.granted, balance.spent, balance.most_per_release)
-        if tuple(map(str, totals)) != (entry.granted, entry.spent, entry.most_per_release):
+        carried = (entry.granted, entry.spent, entry.most_per_release)
+        if (*map(str, totals), balance.window) != (*carried, entry.days):
             findings.append(
                 f"Entry {entry.sequence} carries totals other than the sum of the entries up to it."
             )
-        balances[entry.dataset] = balance
+        balances[account] = balance
     return findings
+
+
+def _empty(entry: Entry, recipient: str) -> Balance:
+    return Balance(entry.dataset, entry.alpha, entry.unit, window=entry.days, recipient=recipient)
+
+
+def _count_draws(entry: Entry, charges: set[int]) -> None:
+    """Refuse noise that was drawn without a charge of its own."""
+    if entry.kind == "spend" and entry.day:
+        charges.add(entry.sequence)
+    elif entry.kind == "draw":
+        try:
+            charges.remove(int(json.loads(entry.detail)["of"]))
+        except KeyError:
+            raise InputError("it draws noise that no open charge has paid for.") from None
 
 
 def _replayed(balance: Balance, entry: Entry) -> Balance:
     amount = Decimal(entry.amount)
     if entry.kind == "grant":
-        return balance.grant(amount, entry.alpha, entry.unit, Decimal(entry.most_per_release))
-    if entry.kind == "publication":
+        most = Decimal(entry.most_per_release)
+        return balance.grant(amount, entry.alpha, entry.unit, most, entry.days or None)
+    if entry.kind in ("publication", "draw"):
         if amount:
-            raise InputError(f"it is a publication, which costs nothing, and charges {amount}.")
+            raise InputError(f"it is a {entry.kind}, which costs nothing, and charges {amount}.")
         return balance
     record = ReleaseRecord.from_dict(json.loads(entry.detail))
     distance = units.converted(balance.alpha, balance.unit, record.unit)
-    if record.dataset != balance.dataset or distance is None:
-        raise InputError("its record is for another data set or unit.")
+    about = (record.dataset, record.recipient or "", record.day or "")
+    if about != (balance.dataset, entry.recipient, entry.day) or distance is None:
+        raise InputError("its record is for another data set, recipient, day or unit.")
     # The exact quotient, not the map: a later OpenDP may round its bound differently.
     if Fraction(amount) < record.loss_over(distance):
         raise InputError(f"it charges {amount}, less than the loss of its release.")
-    return balance.charge(amount)
+    charged = balance.charge(amount, record.day)
+    if record.day is not None:
+        charged.days.add(date.fromisoformat(record.day), amount)
+    return charged
 
 
 def _head_findings(entries: tuple[Entry, ...], heads: Iterable[str]) -> list[str]:
