@@ -14,6 +14,7 @@ from rich.table import Table
 from ppsm.cases.demand import demand_template
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case, load_case, save_case
+from ppsm.cases.sides import follower_side, leader_side
 from ppsm.errors import InputError
 
 app = typer.Typer(help="Show, check, map and import cases.", no_args_is_help=True)
@@ -100,6 +101,21 @@ def draw_map(
     check_picture_path(out)
     save_figure(case_map(load_case(case)), out)
     typer.echo(f"wrote {out}")
+
+
+@app.command()
+def split(
+    case: CaseArgument,
+    leader: Annotated[Path, typer.Option(help="new case directory without any demand")],
+    follower: Annotated[Path, typer.Option(help="new case directory without units, bids and loads")],
+) -> None:
+    """Make of a case what each of two parties has of it."""
+    whole = load_case(case)
+    for directory, side in ((leader, leader_side(whole)), (follower, follower_side(whole))):
+        if directory.exists():
+            raise InputError(f"'{directory}' exists already: choose a new directory.")
+        save_case(side, directory)
+        typer.echo(f"wrote {directory}")
 
 
 @app.command("import")

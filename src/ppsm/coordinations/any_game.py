@@ -92,6 +92,12 @@ class GameCoordination:
         return self._seat.name
 
     @property
+    def felt_names(self) -> tuple[str, ...]:
+        """The leader's variables, and answers of other followers that this one feels."""
+        answers = self._program.follower.column_names
+        return (*self._program.variable_names, *(answers[i] for i in self._sides.felt_columns))
+
+    @property
     def public_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Least and largest value of each entry."""
         return self._bounds
@@ -114,11 +120,9 @@ class GameCoordination:
                 "the leader has no decision that any demand within the public bounds allows: mend the game "
                 "or widen the bounds."
             )
-        answers = self._program.follower.column_names
-        names = (*self._program.variable_names, *(answers[i] for i in self._sides.felt_columns))
         felt = np.concatenate([found.variables, found.felt_answers])
         what = "leader's variables" + (" and answers of earlier followers" if found.felt_answers.size else "")
-        return Decision(felt, names, what, found.cost, found.status)
+        return Decision(felt, self.felt_names, what, found.cost, found.status)
 
     def follower_at(self, decision: Decision) -> Follower:
         """The follower with what it feels of the decision moved to its right-hand sides."""
@@ -167,6 +171,7 @@ class GameCoordination:
             prices,
             solved=1,
             price_names=self.price_names,
+            felt=np.concatenate([found.variables, found.responses[self._sides.felt_columns]]),
         )
 
     def market_result(self, demand: ArrayLike) -> MarketResult:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, as_numbers, frozen_vector
 from ppsm.errors import FileFormatError, InputError
 from ppsm.files import of_format, write_atomically
-from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide
 from ppsm.mechanism.history import History
 from ppsm.mechanism.predictors import CrossValidation
 from ppsm.mechanism.tuning import TUNING
@@ -90,14 +90,14 @@ class Learned:
         return self._predict(require_released(noisy, "demand of step 2a"), coordination)[1:]
 
     def predict_outcome(
-        self, noisy: Released, decision: Decision, coordination: Coordination
+        self, noisy: Released, decision: Decision, coordination: FollowerSide
     ) -> tuple[float, FloatArray]:
         """The learned value and prices."""
         del decision
         said = self._predict(require_released(noisy, "demand of step 3a"), coordination)
         return float(said[0]), said[1:]
 
-    def _predict(self, noisy: Released, coordination: Coordination) -> FloatArray:
+    def _predict(self, noisy: Released, coordination: FollowerSide) -> FloatArray:
         if noisy.entry_names != self.entry_names or coordination.price_names != self.price_names:
             raise InputError(
                 f"the model was trained on the market of '{self.entry_names[0]}', ... and "

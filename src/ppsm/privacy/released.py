@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-FORMAT = "ppsm-released/2"
+FORMAT = "ppsm-released/3"
 NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
 
 
@@ -212,6 +212,11 @@ class Released:
     def private(self) -> bool:
         """Whether the record says that the noise came from the secure source."""
         return self.record.private
+
+    @property
+    def noise_content(self) -> bytes:
+        """What came out of the noise, for the ledger's fingerprint."""
+        return repr((self.values.tolist(), self.total)).encode()
 
     def derive(self, values: ArrayLike, step: str) -> "Released":
         """Return new values computed from these and public data only: post-processing costs no privacy."""
