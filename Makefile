@@ -31,7 +31,7 @@ bench: $(READY)  ## measure what the documentation claims (half an hour); for ma
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(READY)   ## build the documentation into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	PYTHONPATH=src NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 case: $(READY)   ## rebuild the Northeast tables from the published files: make case PUBLISHED=dir
@@ -97,5 +97,5 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than Python 3.11; install 3.11 or call make PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[scip,protocol,dev,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[figures,scip,protocol,dev,docs]"
 	@touch $@

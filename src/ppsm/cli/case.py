@@ -16,6 +16,7 @@ from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case, load_case, save_case
 from ppsm.cases.sides import follower_side, leader_side
 from ppsm.errors import InputError
+from ppsm.extras import insist_on
 
 app = typer.Typer(help="Show, check, map and import cases.", no_args_is_help=True)
 
@@ -94,6 +95,7 @@ def draw_map(
     case: CaseArgument, out: Annotated[Path, typer.Option(help="picture: FILE.svg, .png or .pdf")]
 ) -> None:
     """Draw the gas and the power network of a case on a map."""
+    insist_on("figures", "a map")
     # only maps need matplotlib
     from ppsm.figures.maps import case_map
     from ppsm.figures.style import check_picture_path, save_figure

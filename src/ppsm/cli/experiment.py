@@ -15,6 +15,7 @@ from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
+from ppsm.extras import insist_on
 from ppsm.interrupts import termination_interrupts
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def report(
     ] = None,
 ) -> None:
     """Make tables and figures of the rows of an experiment: Markdown, CSV, SVG, PNG and one HTML page."""
+    insist_on("figures", "a report")
     from ppsm.experiments.report import write_report
     from ppsm.experiments.store import RowStore
 

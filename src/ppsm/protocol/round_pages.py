@@ -17,6 +17,8 @@ import ppsm
 from ppsm.arrays import frozen_vector
 from ppsm.cases.schema import Case
 from ppsm.errors import PpsmError
+from ppsm.experiments.pages import page_scripts
+from ppsm.extras import installed
 from ppsm.files import write_atomically
 from ppsm.mechanism.dossier import Dossier
 from ppsm.protocol.desk import FollowerDesk
@@ -47,6 +49,7 @@ def follower_page(desk: FollowerDesk) -> str:
     said = {each.id: desk.store.messages(each.id) for each in rounds}
     return _render(
         "follower.html",
+        scripts=None,
         party=desk.identity.name,
         policy=desk.policy,
         balance=_balance(desk),
@@ -141,6 +144,7 @@ def write_leader_page(
         unit=decided["unit"],
         is_cleared=felt is not None,
         maps=_maps(case, dossier),
+        scripts=page_scripts(),
         messages=[
             {"number": each.number, "kind": each.kind, "sender": each.sender, "time": each.time[:19]}
             for each in messages
@@ -151,7 +155,10 @@ def write_leader_page(
 
 def _maps(case: Case, dossier: Dossier) -> list[Markup]:
     """Gas prices as predicted by us, as predicted by the follower, and as the game was cleared."""
-    from ppsm.experiments.pages import price_pictures  # matplotlib takes a second to load
+    if not installed("figures"):
+        return []
+    from ppsm.figures.embed import embedded
+    from ppsm.figures.price_map import price_map
 
     titles = {"2a": "What we predicted", "3a": "What the follower predicted"}
     prices = {
@@ -161,7 +168,10 @@ def _maps(case: Case, dossier: Dossier) -> list[Markup]:
     }
     if dossier.evaluation is not None and dossier.evaluation.prices is not None:
         prices["Cleared with the release"] = dossier.evaluation.prices
-    return price_pictures(case, prices)
+    return [
+        embedded(price_map(case, values), f"map{number}", f"Map of gas prices: {title}")
+        for number, (title, values) in enumerate(prices.items())
+    ]
 
 
 def _time(seconds: float) -> str:
