@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile side-by-side random-games \
-        two-party party-faults party-load party-fuzz audit table1 table2 figure3 clean help
+        two-party party-faults party-load party-fuzz audit heat trades table1 table2 figure3 clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -77,6 +77,12 @@ party-fuzz: $(READY) ## ten thousand hostile requests to the follower's service 
 
 audit: $(READY)  ## a hundred thousand whole releases of each mechanism against the auditor (hours); ARGS="--samples 500"
 	TMPDIR=$(wildcard /dev/shm) $(BIN)/python -m benchmarks.mechanism_audit $(ARGS)
+
+trades: $(READY) ## traffic and port power: how noise breaks the game; pictures (minutes)
+	$(BIN)/python -m benchmarks.trades $(ARGS)
+
+heat: $(READY)   ## heat and electricity over a year, Laplace against PPSM, and its picture (an hour); ARGS="--draws 12"
+	$(BIN)/python -m benchmarks.heat $(ARGS)
 
 # A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
 WORKERS ?= 2

@@ -1,5 +1,8 @@
 """Labels are kept, aligned or refused, never ignored."""
 
+from collections.abc import Callable
+from typing import Any
+
 import linopy
 import numpy as np
 import pandas as pd
@@ -48,9 +51,9 @@ SHUFFLED = TABLE.stack().iloc[[4, 0, 5, 2, 1, 3]]
     ],
     ids=str,
 )
-def test_a_follower_takes_data_of_any_order_by_their_labels(data: object) -> None:
+def test_a_follower_takes_data_of_any_order_by_their_labels(data: Any) -> None:
     assert FOLLOWER.solve(data).value == 6.0 + 150.0
-    secret = Sensitive(data, dataset="d", unit="MWh", entry_names=NAMES)  # type: ignore[arg-type]
+    secret = Sensitive(data, dataset="d", unit="MWh", entry_names=NAMES)
     assert for_owner_only(secret, lambda values: values.tolist()).reveal() == IN_ORDER
 
 
@@ -67,9 +70,9 @@ def test_a_follower_takes_data_of_any_order_by_their_labels(data: object) -> Non
         ({}, "have no value"),
     ],
 )
-def test_other_labels_are_refused_by_name(data: object, sentence: str) -> None:
+def test_other_labels_are_refused_by_name(data: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        FOLLOWER.solve(data)  # type: ignore[arg-type]
+        FOLLOWER.solve(data)
 
 
 def test_axes_that_cannot_be_told_apart_need_their_names() -> None:
@@ -142,7 +145,8 @@ def test_what_is_shown_of_a_game_never_holds_the_parameter(kind: str) -> None:
     built = game.leader.add_variables(lower=0, upper=1, name="built")
     game.leader.add_objective(7 * built)
     solution, outcome = game.solve(), follower.solve()
-    show = {"text": str, "html": lambda it: it._repr_html_(), "repr": repr}[kind]
+    shows: dict[str, Callable[[Any], str]] = {"text": str, "html": lambda it: it._repr_html_(), "repr": repr}
+    show = shows[kind]
     shown = show(solution) + show(outcome)
     if kind == "repr":
         shown += repr(follower) + repr(follower.at()) + repr(solution.bilevel) + repr(game.program())

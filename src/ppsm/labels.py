@@ -10,13 +10,30 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ppsm.errors import InputError
 
 _LISTED = 5
+
+
+class NamedVector(Protocol):
+    """A vector with a name for each entry, such as a release."""
+
+    @property
+    def values(self) -> Any:
+        """The numbers."""
+
+    @property
+    def entry_names(self) -> Sequence[str]:
+        """One name for each."""
+
+
+# What may stand for a vector whose entries have names: numbers in their order, or data with labels.
+VectorLike = ArrayLike | Mapping[Any, Any] | NamedVector
 
 
 @dataclass(frozen=True)

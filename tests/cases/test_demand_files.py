@@ -54,7 +54,7 @@ def test_a_unit_that_no_column_says_is_said_by_the_caller(tmp_path: Path) -> Non
 
 def workbook(path: Path, *sheets: str) -> Path:
     book = Workbook()
-    book.remove(book.active)  # type: ignore[arg-type]
+    book.remove(book.active)
     for name in sheets:
         sheet = book.create_sheet(name)
         sheet.append(["node", "demand_mwh"])

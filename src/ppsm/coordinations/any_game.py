@@ -18,6 +18,7 @@ from ppsm.games.follower import Follower
 from ppsm.games.several_followers import Followers
 from ppsm.games.stackelberg import StackelbergGame
 from ppsm.interrupts import watched
+from ppsm.labels import VectorLike
 from ppsm.mechanism.band_game import enclosed_optimum
 from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.theory import CostOfPrivacy
@@ -141,11 +142,11 @@ class GameCoordination:
     def _own(self, decision: Decision) -> FloatArray:
         return decision.felt[: len(self._program.variable_names)]
 
-    def labelled(self, demand: ArrayLike) -> xr.DataArray:
+    def labelled(self, demand: VectorLike) -> xr.DataArray:
         """A vector, such as a release, with labels and in the shape that the model has the parameter."""
         return self._follower.labelled(demand)
 
-    def clear(self, demand: ArrayLike) -> Outcome:
+    def clear(self, demand: VectorLike) -> Outcome:
         """Solve the game exactly at a demand; Ctrl-C is raised, since an answer cut short is no outcome.
 
         A demand that has labels, such as a release or a Series, is aligned by them.
@@ -174,7 +175,7 @@ class GameCoordination:
             felt=np.concatenate([found.variables, found.responses[self._sides.felt_columns]]),
         )
 
-    def market_result(self, demand: ArrayLike) -> MarketResult:
+    def market_result(self, demand: VectorLike) -> MarketResult:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names)
 

@@ -27,7 +27,7 @@ from ppsm.arrays import (
 from ppsm.errors import InputError, ModelError
 from ppsm.games.layout import Layout
 from ppsm.games.linopy_reader import read_linopy
-from ppsm.labels import aligned
+from ppsm.labels import VectorLike, aligned
 from ppsm.program import LinearProgram
 from ppsm.program.two_level import convex
 from ppsm.solvers.conflict import Conflict, find_conflict
@@ -280,11 +280,11 @@ class Follower:
             "parameter, values hidden>"
         )
 
-    def at(self, parameter: ArrayLike | None = None) -> LinearProgram:
+    def at(self, parameter: VectorLike | None = None) -> LinearProgram:
         """The linear program at a parameter vector (nominal if none is given), without any curvature."""
         return self.program.shifted(self.parameter_map @ self.checked(parameter))
 
-    def solve(self, parameter: ArrayLike | None = None) -> FollowerOutcome:
+    def solve(self, parameter: VectorLike | None = None) -> FollowerOutcome:
         """Solve at a parameter vector, warm from the last solve; infeasible is an answer, not an error."""
         vector = self.checked(parameter)
         return self._solve_curved(vector) if self.curvature.nnz else self._solve_linear(vector)
@@ -320,7 +320,7 @@ class Follower:
             solver=solution.solver,
         )
 
-    def checked(self, parameter: ArrayLike | None) -> FloatArray:
+    def checked(self, parameter: VectorLike | None) -> FloatArray:
         """A parameter vector of the right length and finite; the nominal one if none is given.
 
         What has labels (a Series, a DataFrame, a DataArray, a mapping, a release) is aligned by them.
@@ -331,7 +331,7 @@ class Follower:
         in_order = aligned(parameter, names, "the parameter", axes=self.parameters.axes)
         return frozen_vector(in_order, len(names), "the parameter", names=names)
 
-    def labelled(self, parameter: ArrayLike | None = None) -> xr.DataArray:
+    def labelled(self, parameter: VectorLike | None = None) -> xr.DataArray:
         """A parameter vector with its labels, in the shape that the model has it."""
         return self.parameters.labelled(self.checked(parameter), self.parameter_names)
 

@@ -6,14 +6,14 @@ not stop hostile code in the same process, which can read any memory; run untrus
 """
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, unique_names
 from ppsm.errors import InputError, PpsmError, PrivacyError, SecretExposureError
-from ppsm.labels import aligned, labelled
+from ppsm.labels import VectorLike, aligned, labelled
 from ppsm.privacy.record import dataset_id, day_text, one_line
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class Sensitive:
 
     def __init__(
         self,
-        values: ArrayLike,
+        values: VectorLike,
         *,
         dataset: str,
         unit: str,
@@ -248,7 +248,7 @@ def _made_anew(interrupt: BaseException) -> BaseException:
 
 
 def _check_later(
-    values: ArrayLike, entry_names: object, unit: object, dataset: object, nonnegative: bool, day: object
+    values: VectorLike, entry_names: object, unit: object, dataset: object, nonnegative: bool, day: object
 ) -> Callable[[], tuple[tuple[str, ...], str, str, str | None, Vault]]:
     """Bind what was passed to a closure, so that no caller's frame needs to hold it."""
 
@@ -263,7 +263,7 @@ def _check_later(
     return check
 
 
-def _named(values: ArrayLike, names: tuple[str, ...] | None) -> tuple[tuple[str, ...] | None, ArrayLike]:
+def _named(values: VectorLike, names: tuple[str, ...] | None) -> tuple[tuple[str, ...] | None, Any]:
     """Names and values in one order: labels of the values are held against the names, or are the names."""
     if names is not None:
         return names, aligned(values, names, "The sensitive vector", secret=True)
