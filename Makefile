@@ -76,7 +76,7 @@ party-fuzz: $(READY) ## ten thousand hostile requests to the follower's service 
 	$(BIN)/python -m benchmarks.party_fuzz $(ARGS)
 
 audit: $(READY)  ## a hundred thousand whole releases of each mechanism against the auditor (hours); ARGS="--samples 500"
-	$(BIN)/python -m benchmarks.mechanism_audit $(ARGS)
+	TMPDIR=$(wildcard /dev/shm) $(BIN)/python -m benchmarks.mechanism_audit $(ARGS)
 
 # A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
 WORKERS ?= 2

@@ -16,6 +16,7 @@ Only step 1 takes a :class:`~ppsm.privacy.Sensitive`. :meth:`process`, which is 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ from ppsm.mechanism.dossier import Dossier, Parameters, Step
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance, laplace_distance
 from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor, PredictorNote
 from ppsm.mechanism.prior import PublicPrior
-from ppsm.mechanism.split import best_share
+from ppsm.mechanism.split import SHARES, best_share
 from ppsm.mechanism.steps import (
     FOLLOWER,
     StepLog,
@@ -64,6 +65,20 @@ class Answer:
     released: Released
     prediction: Prediction
     fidelity: FidelityResult
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """What steps 2a to 3b made of a noisy vector."""
+
+    log: StepLog
+    decision: Decision
+    answer: Answer
+
+    @property
+    def fidelity(self) -> FidelityResult:
+        """The proof of step 3b."""
+        return self.answer.fidelity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +138,14 @@ class Laplace:
         *,
         ledger: Ledger,
         purpose: str,
+        recipient: str | None = None,
+        keep: Callable[[Released], None] | None = None,
     ) -> Released:
-        """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise."""
-        if refusal := refusal_of(secret):
-            del secret
-            raise refusal
-        self._check(secret, coordination, predictor)
+        """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise.
+
+        ``recipient`` and ``keep`` are as in :meth:`ppsm.LaplaceMechanism.release`.
+        """
+        measurement = self._suited(secret, coordination, predictor)
         for what, provenance in self._provenances(predictor):
             provenance.refuse_unknown(what, ledger)
         publication = None if predictor is None else predictor.publication
@@ -137,12 +154,31 @@ class Laplace:
                 "The predictor rests on figures that this ledger has not noted as they are, expected a "
                 "publication of its own for a private release: note it with note_publication(...)."
             )
-        return self._measurement(coordination, predictor).release(secret, ledger=ledger, purpose=purpose)
+        return measurement.release(secret, ledger=ledger, purpose=purpose, recipient=recipient, keep=keep)
+
+    def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
+        """Refuse what step 1 would be refused for its cost, before there is a game; nothing is charged."""
+        for measurement in self._possible_measurements():
+            measurement.check_budget(secret, ledger)
+
+    def _possible_measurements(self) -> tuple[LaplaceMechanism, ...]:
+        """What step 1 may measure, whatever the game is."""
+        return (self.noise,)
 
     def _measurement(self, coordination: FollowerSide, predictor: Predictor | None) -> LaplaceMechanism:
         """What step 1 measures, by public data alone: here the entries."""
         del coordination, predictor
         return self.noise
+
+    def _suited(
+        self, secret: Sensitive, coordination: FollowerSide, predictor: Predictor | None
+    ) -> LaplaceMechanism:
+        """What step 1 measures, of a secret that suits the game; any other is refused before a charge."""
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
+        self._check(secret, coordination, predictor)
+        return self._measurement(coordination, predictor)
 
     def simulate(
         self,
@@ -167,11 +203,7 @@ class Laplace:
         purpose: str = "simulation",
     ) -> Released:
         """Step 1 of :meth:`simulate`: it measures what :meth:`perturb` does."""
-        if refusal := refusal_of(secret):
-            del secret
-            raise refusal
-        self._check(secret, coordination, predictor)
-        measurement = self._measurement(coordination, predictor)
+        measurement = self._suited(secret, coordination, predictor)
         return measurement.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
 
     def process(
@@ -270,6 +302,11 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             raise InputError(f"the norm is '{self.norm}'; expected 'l2' or 'l1'.")
         Split.of(self.noise.epsilon, self.total_share or 0.0)
 
+    def _possible_measurements(self) -> tuple[LaplaceMechanism, ...]:
+        """The entries with a total of each share: all lose epsilon, but round it differently."""
+        shares = SHARES if self.total_share is None else (self.total_share,)
+        return tuple(replace(self.noise, total_share=share) for share in shares)
+
     def _measurement(self, coordination: FollowerSide, predictor: Predictor | None) -> LaplaceMechanism:
         """Entries and, where nothing is published, the total."""
         share = self.total_share
@@ -283,10 +320,22 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     ) -> Release:
         """Steps 2a to 3b on a noisy vector."""
         model = ModelBased() if predictor is None else predictor
+        repair = self.repair(noisy, coordination, model)
+        answer, found = repair.answer, repair.fidelity
+        theory = self.guarantees(
+            noisy, coordination, repair.decision, answer.prediction, widening=found.widening, gap=found.gap
+        )
+        dossier = self.dossier(noisy, answer.released, repair.log, model, theory)
+        return Release(noisy, answer.released, dossier, repair.decision, answer.prediction, found)
+
+    def repair(
+        self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
+    ) -> Repair:
+        """Steps 2a to 3b alone: the nearest faithful vector, without theory and dossier."""
+        model = ModelBased() if predictor is None else predictor
         log = StepLog()
         decision = self.lead(log, noisy, coordination, model)
-        answer = self.answer(log, noisy, coordination, model, decision)
-        return self.concluded(log, noisy, coordination, model, decision, answer)
+        return Repair(log, decision, self.answer(log, noisy, coordination, model, decision))
 
     def lead(
         self, log: StepLog, noisy: Released, coordination: Coordination, predictor: Predictor
@@ -312,23 +361,6 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     def step_name(self) -> str:
         """How the released vector names what was done to it."""
         return f"fidelity ({self.name})"
-
-    def concluded(
-        self,
-        log: StepLog,
-        noisy: Released,
-        coordination: Coordination,
-        predictor: Predictor,
-        decision: Decision,
-        answer: Answer,
-    ) -> Release:
-        """The release with its dossier, once all steps are taken."""
-        result = answer.fidelity
-        theory = self.guarantees(
-            noisy, coordination, decision, answer.prediction, widening=result.widening, gap=result.gap
-        )
-        dossier = self.dossier(noisy, answer.released, log, predictor, theory)
-        return Release(noisy, answer.released, dossier, decision, answer.prediction, result)
 
     def _refuse(self, noisy: Released, side: FollowerSide, predictor: Predictor) -> None:
         """Refuse a vector of another game or mechanism, and models that may carry the truth."""

@@ -114,7 +114,7 @@ def restore_fidelity(
     knowledge = None if prior is None else prior.with_noise(noisy.record.scale)
 
     def solve() -> FidelityResult:
-        restorer = Restorer(coordination.follower_at(decision))
+        restorer = Restorer.of(coordination.follower_at(decision))
 
         def nearest(asked: Bands) -> FidelityResult:
             bounds = coordination.public_bounds

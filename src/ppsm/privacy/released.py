@@ -15,7 +15,7 @@ from ppsm.files import of_format
 from ppsm.privacy.record import ReleaseRecord, integer, one_line, positive_number
 from ppsm.privacy.sensitive import Sensitive
 
-FORMAT = "ppsm-released/2"
+FORMAT = "ppsm-released/3"
 NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
 
 
@@ -204,6 +204,11 @@ class Released:
     def private(self) -> bool:
         """Whether the record says that the noise came from the secure source."""
         return self.record.private
+
+    @property
+    def noise_content(self) -> bytes:
+        """What came out of the noise, for the ledger's fingerprint."""
+        return repr((self.values.tolist(), self.total)).encode()
 
     def derive(self, values: ArrayLike, step: str) -> "Released":
         """Return new values computed from these and public data only: post-processing costs no privacy."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, unique_names
 from ppsm.errors import InputError, PpsmError, PrivacyError, SecretExposureError
-from ppsm.privacy.record import dataset_id, one_line
+from ppsm.privacy.record import dataset_id, day_text, one_line
 
 T = TypeVar("T")
 _KEY: Final = object()
@@ -50,6 +50,8 @@ class Sensitive:
         One public name per entry; ``entry0, entry1, ...`` by default. Names must not depend on the values.
     nonnegative
         Whether entries below zero are refused, as fits demands.
+    day
+        Of which day the data are (ISO 8601), where the data set is a stream of days. It is public.
 
     Raises
     ------
@@ -57,8 +59,9 @@ class Sensitive:
         When the data cannot be used. The message names the entry and the defect, never a value.
     """
 
-    __slots__ = ("__weakref__", "_dataset", "_entry_names", "_unit", "_vault")
+    __slots__ = ("__weakref__", "_dataset", "_day", "_entry_names", "_unit", "_vault")
     _dataset: str
+    _day: str | None
     _entry_names: tuple[str, ...]
     _unit: str
     _vault: Vault
@@ -71,17 +74,18 @@ class Sensitive:
         unit: str,
         entry_names: Iterable[str] | None = None,
         nonnegative: bool = True,
+        day: str | None = None,
     ) -> None:
         # A traceback shows the locals of this frame, so all that may be the secret, if only passed in the
         # wrong place, must leave it before anything can fail.
-        check = _check_later(values, entry_names, unit, dataset, nonnegative)
-        del values, entry_names, unit, dataset
+        check = _check_later(values, entry_names, unit, dataset, nonnegative, day)
+        del values, entry_names, unit, dataset, day
         if hasattr(self, "_vault"):
             refusing("change")(self)
         store = object.__setattr__
         for name, part in zip(
             # The vault last: who has one is complete.
-            ("_entry_names", "_unit", "_dataset", "_vault"),
+            ("_entry_names", "_unit", "_dataset", "_day", "_vault"),
             run_sealed(check),
             strict=True,
         ):
@@ -91,6 +95,11 @@ class Sensitive:
     def dataset(self) -> str:
         """The data set that the ledger charges."""
         return self._dataset
+
+    @property
+    def day(self) -> str | None:
+        """Of which day the data are, where their data set is a stream of days."""
+        return self._day
 
     @property
     def entry_names(self) -> tuple[str, ...]:
@@ -236,15 +245,16 @@ def _made_anew(interrupt: BaseException) -> BaseException:
 
 
 def _check_later(
-    values: ArrayLike, entry_names: object, unit: object, dataset: object, nonnegative: bool
-) -> Callable[[], tuple[tuple[str, ...], str, str, Vault]]:
+    values: ArrayLike, entry_names: object, unit: object, dataset: object, nonnegative: bool, day: object
+) -> Callable[[], tuple[tuple[str, ...], str, str, str | None, Vault]]:
     """Bind what was passed to a closure, so that no caller's frame needs to hold it."""
 
-    def check() -> tuple[tuple[str, ...], str, str, Vault]:
+    def check() -> tuple[tuple[str, ...], str, str, str | None, Vault]:
         array = _numbers(values)
         names = unique_names(_public_names(entry_names), len(array), "entry", "entry_names")
         _refuse_defects(array, names, nonnegative)
-        return names, one_line(unit, "unit"), dataset_id(dataset), _locked(array)
+        of = None if day is None else day_text(day)
+        return names, one_line(unit, "unit"), dataset_id(dataset), of, _locked(array)
 
     return check
 
