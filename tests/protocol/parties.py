@@ -74,7 +74,7 @@ class Parties:
         name: str = LEADER,
         *,
         research: bool = False,
-        patience_s: float = 5.0,
+        patience_s: float = 120.0,
         sleep: Callable[[float], None] = lambda _: None,
         home: str | None = None,
     ) -> LeaderRound:

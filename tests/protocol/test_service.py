@@ -173,9 +173,7 @@ def test_rounds_survive_a_bad_wire(parties: Parties, fault: str) -> None:
     with listening(make_app(desk)) as address:
         wire = Wire(int(address.rsplit(":", 1)[1]), faults=[None, fault, fault, None, fault, fault], seed=1)
         proxy = Proxy(wire)
-        result = parties.leader(
-            HttpTransport(proxy.address, parties.identities[LEADER]), patience_s=20.0
-        ).run()
+        result = parties.leader(HttpTransport(proxy.address, parties.identities[LEADER])).run()
         proxy.close()
     assert result.told is not None
     assert parties.keeper.balance(DATASET).spent == 1

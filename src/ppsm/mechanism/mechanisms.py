@@ -329,7 +329,12 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         """Steps 2a to 3b on a noisy vector."""
         model = ModelBased() if predictor is None else predictor
         repair = self.repair(noisy, coordination, model)
-        return self.concluded(repair.log, noisy, coordination, model, repair.decision, repair.answer)
+        answer, found = repair.answer, repair.answer.fidelity
+        theory = self.guarantees(
+            noisy, coordination, repair.decision, answer.prediction, widening=found.widening, gap=found.gap
+        )
+        dossier = self.dossier(noisy, answer.released, repair.log, model, theory)
+        return Release(noisy, answer.released, dossier, repair.decision, answer.prediction, found)
 
     def repair(
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
@@ -364,23 +369,6 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     def step_name(self) -> str:
         """How the released vector names what was done to it."""
         return f"fidelity ({self.name})"
-
-    def concluded(
-        self,
-        log: StepLog,
-        noisy: Released,
-        coordination: Coordination,
-        predictor: Predictor,
-        decision: Decision,
-        answer: Answer,
-    ) -> Release:
-        """The release with its dossier, once all steps are taken."""
-        result = answer.fidelity
-        theory = self.guarantees(
-            noisy, coordination, decision, answer.prediction, widening=result.widening, gap=result.gap
-        )
-        dossier = self.dossier(noisy, answer.released, log, predictor, theory)
-        return Release(noisy, answer.released, dossier, decision, answer.prediction, result)
 
     def _refuse(self, noisy: Released, side: FollowerSide, predictor: Predictor) -> None:
         """Refuse a vector of another game or mechanism, and models that may carry the truth."""

@@ -51,8 +51,11 @@ class Record(Strict):
     total_scale: Number | None
     unit: Line
     adjacency: Line
+    asked: Line
     dimension: Whole
     dataset: Dataset
+    day: Day | None
+    recipient: Line | None
     purpose: Line
     source: Line
     time: UtcTime
