@@ -46,6 +46,7 @@ FAMILIES: dict[str, tuple[Size, ...]] = {
         Size("30 buses, 3 hours", bidding_game, (30, 3, 3)),
         Size("57 buses, 1 hour", bidding_game, (57, 3, 1)),
         Size("57 buses, 3 hours", bidding_game, (57, 3, 3)),
+        Size("118 buses, 1 hour", bidding_game, (118, 3, 1)),
     ),
     "linear": (
         Size("20 x 20, 20 rows", linear_game, (20, 20, 20, 0.4, 1.0)),

@@ -8,6 +8,7 @@ import argparse
 import json
 import statistics
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,7 +34,10 @@ _REFUTED = 1e-4
 
 @dataclass(frozen=True)
 class Row:
-    """One solver on one game; ``reached`` is the objective of its point once that is verified, if it is."""
+    """One solver on one game; ``reached`` is the objective of its point once that is verified, if it is.
+
+    ``seconds`` are those of the clock, ``processor`` those that the process was given.
+    """
 
     family: str
     size: str
@@ -47,6 +51,7 @@ class Row:
     reached: float | None
     method: str = ""
     reason: str = ""
+    processor: float = np.nan
 
     @property
     def game(self) -> tuple[str, str, int]:
@@ -59,14 +64,16 @@ class Row:
         return *self.game, self.limit, self.solver
 
 
-def run(chosen: Iterable[Game], limit: float, file: Path | None) -> list[Row]:
+def run(
+    chosen: Iterable[Game], limit: float, file: Path | None, solvers: Sequence[str] = SOLVERS
+) -> list[Row]:
     """Solve what the file has no row for yet, and return the rows of all."""
     need_scip("the comparison")
     known = {row.key: row for row in _read(file)}
     rows = []
     for game in chosen:
         program = None
-        for solver in SOLVERS:
+        for solver in solvers:
             row = known.get((game.family, game.size, game.seed, limit, solver))
             if row is None:
                 program = program or game.build()
@@ -96,17 +103,22 @@ def _solved(game: Game, program: BilevelProgram, solver: str, limit: float) -> R
     place = (game.family, game.size, game.seed, limit, solver)
     if solver == OURS:
         return _ours(place, program)
+    started = time.process_time()
     claim = RIVALS[solver](program, limit)
+    processor = time.process_time() - started
     reached = _reached(program, claim)
-    return Row(*place, claim.status, claim.seconds, claim.objective, claim.bound, reached)
+    outcome = claim.status, claim.seconds, claim.objective, claim.bound, reached
+    return Row(*place, *outcome, processor=processor)
 
 
 def _ours(place: tuple[str, str, int, float, str], program: BilevelProgram) -> Row:
     limit = place[3]
+    started = time.process_time()
     try:
         found = solve_bilevel(program, time_limit=limit, threads=1)
     except PpsmError as error:
         return Row(*place, f"failed: {error}", limit, None, None, None)
+    processor = time.process_time() - started
     ended = {Status.PROVEN_OPTIMAL: OPTIMAL, Status.INFEASIBLE: INFEASIBLE, Status.UNBOUNDED: UNBOUNDED}
     objective, method, reason = found.leader_objective, found.method.value, found.method_reason
     # A point that we return has passed verification.
@@ -119,6 +131,7 @@ def _ours(place: tuple[str, str, int, float, str], program: BilevelProgram) -> R
         objective,
         method,
         f"{reason}; {found.explanation}" if found.explanation else reason,
+        processor,
     )
 
 
@@ -171,6 +184,10 @@ class Verdicts:
         """How long the proof took; where there is none, the limit or what was taken beyond it."""
         return row.seconds if self.is_proven(row) else max(row.seconds, row.limit)
 
+    def processor(self, row: Row) -> float:
+        """The same in seconds of the processor."""
+        return row.processor if self.is_proven(row) else max(row.processor, row.limit)
+
 
 def tables(rows: Iterable[Row]) -> list[Table]:
     """What was measured, by family and for all games."""
@@ -180,18 +197,20 @@ def tables(rows: Iterable[Row]) -> list[Table]:
         cells += _lines(verdicts, name, [row for row in verdicts.rows if row.family == name])
     cells += _lines(verdicts, "all", verdicts.rows)
     note = (
-        "Seconds by the clock, building included; a game without a (right) proof counts with the time limit "
-        "at least. Wrong: a claim that a verified point refutes, or whose point is none of the game."
+        "Seconds include building; a game without a (right) proof counts with the time limit at least. "
+        "Ratios are those of the medians, by the clock and by the processor, which other jobs disturb less. "
+        "Wrong: a claim that a verified point refutes, or whose point is none of the game."
     )
-    columns = ("family", "solver", "games", "proven", "wrong", "median, s", f"times {REFERENCE}")
+    ratios = f"times {REFERENCE}", "times, processor"
+    columns = ("family", "solver", "games", "proven", "wrong", "median, s", "processor, s", *ratios)
     return [Table("Games side by side", columns, tuple(cells), note)]
 
 
 def _lines(verdicts: Verdicts, name: str, rows: Sequence[Row]) -> list[tuple[str | float, ...]]:
     groups = {solver: [row for row in rows if row.solver == solver] for solver in SOLVERS}
-    medians = {
-        solver: statistics.median(verdicts.seconds(row) for row in group) for solver, group in groups.items()
-    }
+    groups = {solver: group for solver, group in groups.items() if group}
+    clock = {solver: statistics.median(map(verdicts.seconds, group)) for solver, group in groups.items()}
+    work = {solver: statistics.median(map(verdicts.processor, group)) for solver, group in groups.items()}
     return [
         (
             name,
@@ -199,8 +218,10 @@ def _lines(verdicts: Verdicts, name: str, rows: Sequence[Row]) -> list[tuple[str
             len(group),
             sum(map(verdicts.is_proven, group)),
             sum(map(verdicts.is_wrong, group)),
-            medians[solver],
-            medians[solver] / medians[REFERENCE],
+            clock[solver],
+            work[solver],
+            clock[solver] / clock[REFERENCE],
+            work[solver] / work[REFERENCE],
         )
         for solver, group in groups.items()
     ]
@@ -225,12 +246,14 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, help="of each size, instead of the first of a set")
     parser.add_argument("--sizes", type=int, nargs="+", help="which of a family, from 1 on; default: all")
     parser.add_argument("--rows", type=Path, help="JSON lines to write; a run goes on where they end")
+    parser.add_argument("--reference-only", action="store_true", help=f"no other rival than {REFERENCE}")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
     options = parser.parse_args()
     first = FIRST_SEED[options.seeds] if options.first_seed is None else options.first_seed
     seeds = range(first, first + options.each)
     chosen = [game for family in options.family or FAMILIES for game in games(family, seeds, options.sizes)]
-    found = tables(run(chosen, options.seconds, options.rows))
+    solvers = (OURS, REFERENCE) if options.reference_only else SOLVERS
+    found = tables(run(chosen, options.seconds, options.rows, solvers))
     if options.json:
         print(json.dumps([in_fields(table) for table in found], indent=2))
     else:

@@ -37,7 +37,7 @@ class Turns:
         turn = TUNING.first_turn
         while players and time.perf_counter() < self._standing.deadline:
             for player in tuple(players):
-                seconds = turn * self._share(player)
+                seconds = turn * self._share(player) * self._standing.stretch
                 if turn < player.from_turn or self._standing.is_late:
                     continue
                 progress = player.run(min(self._standing.deadline, time.perf_counter() + seconds))

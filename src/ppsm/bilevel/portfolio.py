@@ -371,20 +371,29 @@ def searchers(kkt: KktSystem, limits: SolveLimits) -> Iterator[Searcher]:
     count = assignments_of(kkt.program)
     few = count is not None and count <= TUNING.assignments
     is_network = network_bound(kkt) is not None
+    has_integers = bool(kkt.is_integer.any())
+    late = TUNING.late_turn if few and kkt.pairs.size > TUNING.many_pairs else 0.0
     if few:
         why = f"the leader's integers have {count} values together"
         yield OwnSearcher(Method.ENUMERATION, why, Enumeration(kkt, gap=limits.gap), "a list")
-    elif has_steps(kkt.program) and not is_network:
+    # Among integers SCIP is through with most small games before anybody else has begun.
+    if has_integers:
+        yield from _by_scip(kkt, limits, late)
+    if not few and not is_network and has_steps(kkt.program):
         yield StepSearcher(Steps(kkt))
-    late = TUNING.late_turn if few and kkt.pairs.size > TUNING.many_pairs else 0.0
     why = f"the search over {kkt.pairs.size} pairs was through first"
     tree = Branching(kkt, cutoff=None, gap=limits.gap)
-    share = TUNING.share_among_integers if kkt.is_integer.any() else 1.0
+    share = TUNING.share_among_integers if has_integers else 1.0
     yield OwnSearcher(Method.BRANCHING, why, tree, "a tree", late, share)
-    if scip_is_installed():
-        yield ScipSearcher(kkt, limits, late)
+    if not has_integers:
+        yield from _by_scip(kkt, limits, late)
     # Bounds of a network are at hand; others take an LP for each.
     if is_network:
         yield HighsSearcher(kkt, limits, late)
     else:
         yield HighsSearcher(kkt, limits, max(late, TUNING.turn_of_bounds), TUNING.share_with_bounds)
+
+
+def _by_scip(kkt: KktSystem, limits: SolveLimits, from_turn: float) -> Iterator[Searcher]:
+    if scip_is_installed():
+        yield ScipSearcher(kkt, limits, from_turn)

@@ -55,15 +55,17 @@ def second_opinion(
     method: Method,
     limits: SolveLimits,
     searched: float,
+    stretch: float = 1.0,
     begun: Branching | None = None,
 ) -> Opinion:
     """Whether a point costs at most the cutoff (or exists at all), by someone who did not make the claim.
 
     ``method`` is the one that made the claim, after it had ``searched`` for so many seconds: each of the two
-    ways may take a part of that, within the limits. A tree that has ``begun`` before goes on instead of a new
-    search.
+    ways may take a part of that, within the limits. ``stretch`` is how many seconds of the clock are one of
+    the processor. A tree that has ``begun`` before goes on instead of a new search.
     """
-    of_tree, of_scip = _seconds_for(method, searched, has_begun=begun is not None)
+    shares = _seconds_for(method, searched / stretch, has_begun=begun is not None)
+    of_tree, of_scip = (stretch * seconds for seconds in shares)
     deadline = time.perf_counter() + limits.seconds
     until = min(deadline, time.perf_counter() + of_tree)
     if begun is None:
@@ -79,14 +81,16 @@ def second_opinion(
 
 
 def _seconds_for(method: Method, searched: float, *, has_begun: bool) -> tuple[float, float]:
-    """How long our own search and SCIP may take."""
+    """How long our own search and SCIP may take, in seconds of the processor."""
     share = TUNING.opinion_share * searched
     if not has_begun:
         return max(TUNING.opinion_seconds, share), max(TUNING.opinion_seconds, share)
     seconds = max(TUNING.opinion_of_begun, share)
     if method is not Method.SOS1:
         return seconds, seconds
-    return seconds, TUNING.short_search if searched <= TUNING.short_search else 0.0
+    if searched > TUNING.short_search:
+        return seconds, 0.0
+    return seconds, max(TUNING.short_least, TUNING.short_share * searched)
 
 
 def _by_ourselves(kkt: KktSystem, cutoff: float | None, method: Method, deadline: float) -> Opinion:

@@ -11,6 +11,7 @@ from ppsm.bilevel.methods.branching import Branching
 from ppsm.bilevel.scaling import units_of, with_units
 from ppsm.bilevel.second_opinion import Opinion, Verdict, second_opinion
 from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.tuning import TUNING
 from ppsm.bilevel.verify import Finding, Verification, verify
 from ppsm.program import BilevelProgram
 from ppsm.solvers.mip import SolveLimits
@@ -49,7 +50,7 @@ class Standing:
     ) -> None:
         self.program, self.limits = program, limits
         self._units, self._explain = units, explain
-        self._started = time.perf_counter()
+        self._started, self._worked = time.perf_counter(), time.process_time()
         self.deadline = self._started + limits.seconds
         self.scale = units_of(program)
         self.kkt: KktSystem = build_kkt(with_units(program, self.scale))
@@ -60,6 +61,12 @@ class Standing:
     def seconds(self) -> float:
         """How long it has taken so far."""
         return time.perf_counter() - self._started
+
+    @property
+    def stretch(self) -> float:
+        """Seconds of the clock for one of the processor: on a busy machine turns would else be too short."""
+        worked = max(TUNING.least_work, time.process_time() - self._worked)
+        return min(TUNING.most_stretch, max(1.0, self.seconds / worked))
 
     @property
     def is_late(self) -> bool:
@@ -156,7 +163,8 @@ class Standing:
         goes on.
         """
         limits = replace(self.limits, seconds=max(0.0, self.deadline - time.perf_counter()))
-        return second_opinion(self.kkt, self._cutoff(found), found.method, limits, searched, begun)
+        cutoff, stretch = self._cutoff(found), self.stretch
+        return second_opinion(self.kkt, cutoff, found.method, limits, searched, stretch, begun)
 
     def _cutoff(self, found: BilevelSolution) -> float | None:
         """What a point must cost at most to refute a claim of optimality."""

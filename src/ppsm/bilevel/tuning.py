@@ -33,7 +33,11 @@ class Tuning:
 
     # portfolio
     first_turn: float = 0.4
-    """Seconds of everybody's first turn; each later one is twice as long."""
+    """Seconds of everybody's first turn, of the processor; each later one is twice as long."""
+    least_work: float = 0.01
+    """Less than this was too little to tell how busy the machine is,"""
+    most_stretch: float = 20.0
+    """and turns are made longer by so much at most."""
     share_among_integers: float = 0.125
     """The share of our own tree where the leader has integers, on which it is rarely the fastest,"""
     turns_left: float = 4.0
@@ -57,8 +61,10 @@ class Tuning:
     """That long is our own tree asked about a game that no row bounds, before other methods are."""
 
     # branching
+    first_response: int = 9
+    """The follower's answer is tried at this node: smaller trees are through before it is worth its time,"""
     responses_thin_out: int = 3
-    """The follower's answer is tried at this node, then after this many times as many, and so on."""
+    """then after this many times as many nodes, and so on."""
     last_digits: float = 1e-13
     """What adding up leaves undecided, as a share of the terms."""
     rounding: float = 1e-9
@@ -120,11 +126,15 @@ class Tuning:
     """Each of the two ways to a second opinion may take so many times as long as the search it judges."""
     opinion_seconds: float = 0.25
     """It may take that long in any case,"""
-    opinion_of_begun: float = 0.05
+    opinion_of_begun: float = 0.02
     """or that long where our tree has had its turns already."""
-    short_search: float = 0.25
+    short_search: float = 0.5
     """Among searches that take turns SCIP is asked about a claim of SCIP only where all took no longer than
-    that, and may take that long again: indicators without presolve are hardly ever faster than SOS1 sets."""
+    that: indicators without presolve are hardly ever faster than SOS1 sets."""
+    short_share: float = 0.5
+    """Then it may take so many times as long as they did,"""
+    short_least: float = 0.05
+    """or that long."""
     claims: int = 3
     """So often is a claim that was refuted made again, on another path, before the method is given up."""
 

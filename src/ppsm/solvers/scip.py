@@ -64,14 +64,12 @@ class ScipSearch:
     def _begin(self) -> None:
         self._model, self._variables = scip_model(self._problem)
         _set_limits(self._model, self._limits, self._problem)
-        self._spent, self._has_begun = 0.0, False
+        self._spent = 0.0
         if self._problem.start is not None:
             self.offer(self._problem.start)
 
     def offer(self, columns: FloatArray) -> None:
         """A point to beat; it need not be exactly feasible."""
-        if not self._has_begun:
-            _search_less_for_points(self._model)
         start = self._model.createOrigSol()
         for variable, value in zip(self._variables, columns, strict=True):
             self._model.setSolVal(start, variable, value)
@@ -98,7 +96,6 @@ class ScipSearch:
             # SCIP counts the time of all its runs together.
             self._spent += seconds
             self._model.setParam("limits/time", self._spent)
-        self._has_begun = True
         _optimize(self._model)
         self._spent = min(self._spent, self._model.getSolvingTime())
         status = self._model.getStatus()
@@ -110,11 +107,19 @@ class ScipSearch:
         return replace(result, interrupted=status == "userinterrupt")
 
 
-def _search_less_for_points(model: Any) -> None:
-    """Where a good point is known its heuristics take up to half of SCIP's time for nothing."""
+def _rely_on_branching(model: Any, problem: MixedIntegerProgram, limits: SolveLimits) -> None:
+    """Neither heuristics nor cuts below the root: on complementarity both take longer than they save.
+
+    Cuts are made from integers; without any, and on another path, there are none at the root either.
+    """
     from pyscipopt import SCIP_PARAMSETTING
 
-    model.setHeuristics(SCIP_PARAMSETTING.FAST)
+    model.setHeuristics(SCIP_PARAMSETTING.OFF)
+    if problem.is_integer.any() and not limits.another_path:
+        model.setParam("separating/maxrounds", 0)
+        model.setParam("separating/maxroundsroot", TUNING.root_cuts)
+    else:
+        model.setSeparating(SCIP_PARAMSETTING.OFF)
 
 
 def _optimize(model: Any) -> None:
@@ -189,6 +194,8 @@ def _set_limits(model: Any, limits: SolveLimits, problem: MixedIntegerProgram) -
         model.setParam("misc/allowstrongdualreds", False)
         model.setParam("misc/allowweakdualreds", False)
     model.setParam("parallel/maxnthreads", limits.threads)
+    if problem.sos1_pairs or problem.indicators is not None:
+        _rely_on_branching(model, problem, limits)
     if limits.another_path:
         model.setParam("presolving/maxrounds", 0)
         model.setParam("randomization/randomseedshift", 1)

@@ -34,6 +34,8 @@ class SolverTuning:
     # SCIP
     looser_feasibility: tuple[float, ...] = (1e-7, 1e-6)
     """Tried in turn where its LP solver gives up; answers are polished and verified like all others."""
+    root_cuts: int = 10
+    """So many rounds of cuts at the root of a program with integers and complementarity."""
 
     # PIQP and Clarabel
     qp_tolerance: float = 1e-9

@@ -11,7 +11,7 @@ rule (a, Y) with the largest slacks is one LP, the robust counterpart over the b
 is computed from it, so that the solver only suggests it.
 """
 
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -74,7 +74,7 @@ class _Rule:
         self._equal_y, self._equal_x, self._equal_to = _equalities(kkt, coupled)
         self._reacting = [self._near(int(variable), coupled.size) for variable in coupled]
         self._moved = [
-            np.flatnonzero((np.diff(self._slack_y[:, near].indptr) > 0) | (self._slack_x[:, j] != 0))
+            np.union1d(_rows_of(self._slack_y, near), np.flatnonzero(self._slack_x[:, j]))
             for j, near in enumerate(self._reacting)
         ]
 
@@ -96,45 +96,34 @@ class _Rule:
 
     def program(self) -> LinearProgram:
         """Assemble the LP."""
-        every_side = sp.eye_array(self._sides, format="csr")
         at_corner = self._equal_to - self._equal_x @ self._lower
         corner_slack = -(self._slack_x @ self._lower + self._kkt.slack_constant[self._kkt.pairs])
-        top: list[Any] = [self._slack_y]
-        reactions: list[Any] = []
         lower_rows, upper_rows = [corner_slack, at_corner], [np.full(self._sides, INFINITY), at_corner]
+        entries = _Entries()
+        entries.add(_coordinates(self._slack_y), 0, 0)
+        entries.add(_diagonal(-np.ones(self._sides)), 0, self.size - self._sides)
+        entries.add(_coordinates(self._equal_y), self._sides, 0)
+        row = self._sides + self._equal_to.size
         for j, (near, moved) in enumerate(zip(self._reacting, self._moved, strict=True)):
+            slopes, falls = self._positions[j]
             # What the box can take away of the slack at the corner: width * fall.
-            top += [sp.csr_array((self._sides, near.size)), -self._width[j] * every_side[:, moved]]
+            entries.add((moved, np.arange(moved.size), np.full(moved.size, -self._width[j])), 0, falls.start)
             # The fall is at least the negative slope of the slack; equalities stay when x moves.
-            falls = sp.hstack([self._slack_y[moved, :][:, near], sp.eye_array(moved.size)])
-            holds = sp.hstack([self._equal_y[:, near], sp.csr_array((self._equal_to.size, moved.size))])
-            reactions.append(sp.vstack([falls, holds]))
+            entries.add(_chosen(self._slack_y, moved, near), row, slopes.start)
+            entries.add(_diagonal(np.ones(moved.size)), row, falls.start)
+            every = np.arange(self._equal_to.size)
+            entries.add(_chosen(self._equal_y, every, near), row + moved.size, slopes.start)
+            row += moved.size + every.size
             stays = -self._equal_x[:, j]
             lower_rows += [-self._slack_x[moved, j], stays]
             upper_rows += [np.full(moved.size, INFINITY), stays]
-        middle = sum(block.shape[1] for block in top[1:])
-        matrix = sp.vstack(
-            [
-                sp.hstack([*top, -every_side]),
-                sp.hstack([self._equal_y, sp.csr_array((self._equal_to.size, middle + self._sides))]),
-                *self._placed(reactions, middle),
-            ],
-            format="csr",
-        )
+        matrix = entries.matrix((row, self.size))
         return self._bounded(matrix, np.concatenate(lower_rows), np.concatenate(upper_rows))
-
-    def _placed(self, reactions: list[Any], middle: int) -> list[Any]:
-        """The block of all reactions, between the columns of a and of s."""
-        if not reactions:
-            return []
-        block = sp.block_diag(reactions, format="csr")
-        before, after = (sp.csr_array((block.shape[0], n)) for n in (self._columns, self._sides))
-        return [sp.hstack([before, block, after])] if middle else []
 
     def _bounded(self, matrix: SparseMatrix, row_lower: FloatArray, row_upper: FloatArray) -> LinearProgram:
         column_lower = np.full(self.size, -INFINITY)
         column_upper = np.full(self.size, INFINITY)
-        for _, falls in self._positions():
+        for _, falls in self._positions:
             column_lower[falls] = 0.0
         column_lower[self.size - self._sides :] = 0.0
         # Slack beyond the size of the data does not sharpen the bound.
@@ -151,6 +140,7 @@ class _Rule:
             column_upper=column_upper,
         )
 
+    @cached_property
     def _positions(self) -> list[tuple[slice, slice]]:
         """For each leader variable the columns of its slopes and of its falls."""
         positions, start = [], self._columns
@@ -164,7 +154,7 @@ class _Rule:
     def slope_costs(self, columns: FloatArray) -> FloatArray:
         """What the answer's reaction to each leader variable costs the follower."""
         cost = self._kkt.program.follower.cost
-        each = zip(self._reacting, self._positions(), strict=True)
+        each = zip(self._reacting, self._positions, strict=True)
         return np.array([float(cost[near] @ columns[slopes]) for near, (slopes, _) in each])
 
     def slacks(self, columns: FloatArray) -> FloatArray | None:
@@ -172,13 +162,57 @@ class _Rule:
         answer, kkt = columns[: self._columns], self._kkt
         kept = self._slack_y @ answer + self._slack_x @ self._lower + kkt.slack_constant[kkt.pairs]
         missed = np.abs(self._equal_y @ answer + self._equal_x @ self._lower - self._equal_to)
-        for j, (near, (slopes, _)) in enumerate(zip(self._reacting, self._positions(), strict=True)):
+        for j, (near, (slopes, _)) in enumerate(zip(self._reacting, self._positions, strict=True)):
             slope = columns[slopes]
             falls = np.maximum(0.0, -(self._slack_y[:, near] @ slope + self._slack_x[:, j]))
             kept = kept - self._width[j] * falls
             missed += self._width[j] * np.abs(self._equal_y[:, near] @ slope + self._equal_x[:, j])
         is_rule = missed.max(initial=0.0) <= TUNING.clearly and kept.min(initial=0.0) >= -TUNING.clearly
         return np.asarray(kept) if is_rule else None
+
+
+# Rows, columns and values of a block.
+_Coordinates = tuple[IntArray, IntArray, FloatArray]
+
+
+class _Entries:
+    """Blocks of a sparse matrix that is put together once: many small ones would cost more than the LP."""
+
+    def __init__(self) -> None:
+        self._blocks: list[_Coordinates] = []
+
+    def add(self, block: _Coordinates, row: int, column: int) -> None:
+        """Place a block with its upper left corner there."""
+        rows, columns, values = block
+        self._blocks.append((rows + row, columns + column, values))
+
+    def matrix(self, shape: tuple[int, int]) -> SparseMatrix:
+        """All of them."""
+        rows, columns, values = (np.concatenate(parts) for parts in zip(*self._blocks, strict=True))
+        return sp.csr_array((values, (rows, columns)), shape=shape)
+
+
+def _coordinates(matrix: SparseMatrix) -> _Coordinates:
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return rows, matrix.indices.astype(np.int64), matrix.data
+
+
+def _rows_of(matrix: SparseMatrix, columns: IntArray) -> IntArray:
+    """The rows that have an entry in one of the columns."""
+    return np.unique(_chosen(matrix, np.arange(matrix.shape[0]), columns)[0])
+
+
+def _diagonal(values: FloatArray) -> _Coordinates:
+    return np.arange(values.size), np.arange(values.size), values
+
+
+def _chosen(matrix: SparseMatrix, rows: IntArray, columns: IntArray) -> _Coordinates:
+    """The entries in some rows and columns, counted among those."""
+    row_place, column_place = (np.full(size, -1, dtype=np.int64) for size in matrix.shape)
+    row_place[rows], column_place[columns] = np.arange(rows.size), np.arange(columns.size)
+    of_row, of_column, values = _coordinates(matrix)
+    kept = (row_place[of_row] >= 0) & (column_place[of_column] >= 0)
+    return row_place[of_row[kept]], column_place[of_column[kept]], values[kept]
 
 
 def _equalities(kkt: KktSystem, coupled: IntArray) -> tuple[SparseMatrix, FloatArray, FloatArray]:

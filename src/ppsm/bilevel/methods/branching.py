@@ -63,7 +63,7 @@ class Branching:
         self._best: FloatArray | None = None
         self._has_no_cost, self._is_bounded, self._is_unbounded = False, False, False
         self._least_leaf, self._certified, self._nodes = INFINITY, True, 0
-        self._next_response = TUNING.responses_thin_out
+        self._next_response = TUNING.first_response
         self._order = itertools.count()
         self._dive: list[_Node] = []
         self._aside: list[tuple[float, int, _Node]] = []
