@@ -7,7 +7,7 @@ failed; 4 a release was refused; 5 an audit failed; 6 a file cannot be used; 130
 import os
 import sys
 
-from ppsm.cli import audit, bilevel, case, compare, demo, experiment, gauc, ledger, release, tradeoff
+from ppsm.cli import audit, bilevel, case, compare, demo, experiment, gauc, ledger, release, stream, tradeoff
 from ppsm.cli.app import EXIT_FILE, app
 from ppsm.errors import PpsmError
 
@@ -24,6 +24,7 @@ __all__ = [
     "main",
     "release",
     "run",
+    "stream",
     "tradeoff",
 ]
 
