@@ -14,6 +14,7 @@ References
 
 from collections import Counter
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import lru_cache
 from math import floor, log10
 
@@ -28,11 +29,13 @@ _INTERVAL = 1e-3
 def composed_loss(records: Iterable[ReleaseRecord], alpha: float, unit: str, delta: float = DELTA) -> float:
     """The loss of releases together, except with probability delta, over a movement of ``alpha``."""
     counts: Counter[float] = Counter()
+    summed = Fraction(0)
     for record in records:
         distance = converted(alpha, unit, record.unit)
         if distance is not None:
             counts.update(_relative_scales(record, distance))
-    return _composed(tuple(sorted(counts.items())), delta)
+            summed += record.loss_over(distance)
+    return min(_composed(tuple(sorted(counts.items())), delta), float(summed))
 
 
 def _relative_scales(record: ReleaseRecord, distance: float) -> Iterable[float]:
@@ -53,13 +56,9 @@ def _coarse(scale: float) -> float:
 def _composed(counts: tuple[tuple[float, int], ...], delta: float) -> float:
     from dp_accounting.pld import privacy_loss_distribution as pld  # here, for a quick start
 
-    if not counts:
-        return 0.0
     total = None
     for scale, count in counts:
         one = pld.from_laplace_mechanism(scale, value_discretization_interval=_INTERVAL)
         many = one.self_compose(count)
         total = many if total is None else total.compose(many)
-    assert total is not None  # noqa: S101 - there is at least one
-    summed = sum(count / scale for scale, count in counts)
-    return min(float(total.get_epsilon_for_delta(delta)), summed)
+    return 0.0 if total is None else float(total.get_epsilon_for_delta(delta))
