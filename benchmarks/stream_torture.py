@@ -1,8 +1,8 @@
 """Kill a stream at random moments until it is done; compare ledger and files with an undisturbed run.
 
 Run ``python -m benchmarks.stream_torture [SECONDS]``; rounds of 12 days follow each other until the time is
-over. So that two runs can be equal at all, the noise is a function of what it is added to here: a deadly fault
-anywhere else, which is why it is done in this file and nowhere in the package.
+over. So that two runs can be equal at all, the noise is a function of what it is added to here: a deadly
+fault anywhere else, which is why it is done in this file and nowhere in the package.
 """
 
 import hashlib

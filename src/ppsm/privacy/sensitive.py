@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, unique_names
 from ppsm.errors import InputError, PpsmError, PrivacyError, SecretExposureError
+from ppsm.labels import aligned, labelled
 from ppsm.privacy.record import dataset_id, day_text, one_line
 
 T = TypeVar("T")
@@ -41,13 +42,15 @@ class Sensitive:
     Parameters
     ----------
     values
-        One finite number per entry. They are copied; the caller's copy is the caller's to guard.
+        One finite number per entry. They are copied; the caller's copy is the caller's to guard. A Series,
+        DataFrame, DataArray or mapping is aligned with ``entry_names`` by its labels, or refused.
     dataset
         The identifier under which the ledger adds up what is released about these data.
     unit
         The unit of every entry, such as ``"MWh"``.
     entry_names
-        One public name per entry; ``entry0, entry1, ...`` by default. Names must not depend on the values.
+        One public name per entry; by default the labels of ``values``, and ``entry0, entry1, ...`` where it
+        has none. Names must not depend on the values.
     nonnegative
         Whether entries below zero are refused, as fits demands.
     day
@@ -250,13 +253,38 @@ def _check_later(
     """Bind what was passed to a closure, so that no caller's frame needs to hold it."""
 
     def check() -> tuple[tuple[str, ...], str, str, str | None, Vault]:
-        array = _numbers(values)
-        names = unique_names(_public_names(entry_names), len(array), "entry", "entry_names")
+        names, in_order = _named(values, _public_names(entry_names))
+        array = _numbers(in_order)
+        names = unique_names(names, len(array), "entry", "entry_names")
         _refuse_defects(array, names, nonnegative)
         of = None if day is None else day_text(day)
         return names, one_line(unit, "unit"), dataset_id(dataset), of, _locked(array)
 
     return check
+
+
+def _named(values: ArrayLike, names: tuple[str, ...] | None) -> tuple[tuple[str, ...] | None, ArrayLike]:
+    """Names and values in one order: labels of the values are held against the names, or are the names."""
+    if names is not None:
+        return names, aligned(values, names, "The sensitive vector", secret=True)
+    found = labelled(values)
+    if found is None or found.counted:
+        return None, values
+    if any(all(map(_is_number, label)) for label in found.labels):
+        # Names are published, so numbers may be the secret in the wrong place.
+        raise InputError(
+            "The sensitive vector is labelled by numbers (withheld), expected names that may be published: "
+            "set them as its index, or pass entry_names."
+        )
+    return _public_names([", ".join(label) for label in found.labels]), list(found.values)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _public_names(entry_names: object) -> tuple[str, ...] | None:

@@ -211,7 +211,7 @@ class StreamRun:
             raise InputError("the first day of a stream was skipped: choose a policy that samples it.")
         known = basis.derive(result.estimate.mean, f"reconstruction of {result.day.isoformat()}")
         daily = replace(self._settings.mechanism, epsilon=basis.record.epsilon)
-        fidelity = daily.repair(known, game, self._settings.predictor).fidelity
+        fidelity = daily.repair(known, game, self._settings.predictor).answer.fidelity
         certificate = fidelity.certificate
         anchors = [each for each in (before.cleared, result.begun.public.profile) if each is not None]
         values, pulled, outcome = played(game, fidelity.parameter, anchors)
