@@ -2,8 +2,9 @@
 
 Run ``python -m benchmarks.stream_year [--alpha 100] [--days 365] [--out DIR]``. The year is ours, made from
 public facts: monthly mean temperatures of Boston, to a degree (NOAA climate normals 1991-2020), cold and warm
-spells of a few days around them, gas demand that rises with heating degree days below 18 C and falls a little
-on weekends. True demands also drift, and depart from that shape from day to day, each by itself and together.
+spells of a few days around them, gas demand that rises with heating degree days below 18 C and falls a
+little on weekends. True demands also drift, and depart from that shape from day to day, each by itself and
+together.
 Public are calendar, temperatures, and the maximum daily quantities of the case: the profile. Which part of
 its maximum quantity a delivery takes is secret.
 
@@ -129,7 +130,7 @@ def each_day_by_itself(mechanism: Laplace, public: list[PublicDay], truth: list[
         released = noisy.values
         if isinstance(mechanism, PPSM):
             with suppress(SolverError):  # else it stays as noisy as it is
-                released = mechanism.repair(noisy, market).answer.fidelity.parameter
+                released = mechanism.repair(noisy, market).fidelity.parameter
         yield True, mechanism.epsilon, released, market.clear(released)
 
 

@@ -26,6 +26,7 @@ TOPICS = (
     "ppsm.mechanism",
     "ppsm.privacy",
     "ppsm.program",
+    "ppsm.streams",
 )
 
 EXPECTED = {

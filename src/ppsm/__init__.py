@@ -24,6 +24,7 @@ The rest is in the package of its topic::
     ppsm.mechanism                  the paper: steps, predictors, prior, dossier, theory
     ppsm.coordinations              the games that the mechanism runs on
     ppsm.owner                      the owner's side of a release
+    ppsm.streams                    a release every day
     ppsm.cases, ppsm.markets        tables of gas and power; their markets and game
     ppsm.experiments, ppsm.figures  grids of runs, tables and pages; pictures
     ppsm.examples                   three small games

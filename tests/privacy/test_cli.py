@@ -74,6 +74,12 @@ def test_grant_and_show_agree(path: Path, run: Run) -> None:
     expected = [
         {
             "dataset": "gas",
+            "recipient": None,
+            "window": None,
+            "loss_at_delta": 0.0,
+            "delta": 1e-6,
+            "next_day": None,
+            "comes_back": None,
             "alpha": 100.0,
             "unit": "MWh",
             "granted": 2.5,

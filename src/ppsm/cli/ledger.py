@@ -13,6 +13,7 @@ from rich.table import Table
 from ppsm.cli.app import app, examples
 from ppsm.errors import FileFormatError, LedgerError
 from ppsm.privacy import Balance, Ledger, LedgerKeeper, ReleaseRecord
+from ppsm.privacy.composition import DELTA
 from ppsm.privacy.ledger_file import Entry
 from ppsm.privacy.ledger_place import default_ledger, ledger_command
 
@@ -63,15 +64,28 @@ def grant(
     most_per_release: Annotated[
         float | None, typer.Option(help="What one release may cost from now on; 1 unless a grant says so.")
     ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option(help="For streams: any so many consecutive days may lose epsilon; said once."),
+    ] = None,
+    recipient: Annotated[
+        str | None, typer.Option(help="Raise what this recipient may be given, within the data set's budget.")
+    ] = None,
     ledger: LedgerPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Raise the budget of a data set: the act of whoever keeps the budget, not of whoever releases."""
     keeper = LedgerKeeper(ledger or default_ledger())
     balance = keeper.grant(
-        dataset, epsilon=epsilon, alpha=alpha, unit=unit, most_per_release=most_per_release
+        dataset,
+        epsilon=epsilon,
+        alpha=alpha,
+        unit=unit,
+        most_per_release=most_per_release,
+        window=window,
+        recipient=recipient,
     )
-    _show_balances((balance,), as_json)
+    _show_balances(keeper, (balance,), as_json)
 
 
 @commands.command(
@@ -86,12 +100,12 @@ def show(
     """Show the budgets, or who granted and who released what of one data set."""
     book = Ledger(ledger or default_ledger())
     if dataset is None:
-        _show_balances(book.balances(), as_json)
+        _show_balances(book, book.balances(), as_json)
         return
     balance = book.balance(dataset)
     entries = [entry for entry in book.entries() if entry.dataset == dataset]
     if as_json:
-        content = {**_balance_fields(balance), "entries": [_entry_fields(entry) for entry in entries]}
+        content = {**_balance_fields(book, balance), "entries": [_entry_fields(entry) for entry in entries]}
         typer.echo(json.dumps(content, indent=1))
         return
     table = Table("entry", "time", "who", "kind", "epsilon", "what", title=f"Entries of {dataset}")
@@ -177,6 +191,8 @@ def _what(entry: Entry) -> str:
         text = f"epsilon {record.epsilon:g} at alpha {record.alpha:g} {record.unit}: {record.purpose}"
     elif entry.kind == "grant":
         text = f"{entry.granted} in all at {entry.alpha:g} {entry.unit}, {entry.most_per_release} a release"
+    elif entry.kind == "draw":
+        text = f"noise of {entry.day} drawn and kept"
     else:
         text = f"published: {json.loads(entry.detail).get('source', '')}"
     return escape(text)
@@ -188,27 +204,37 @@ def _entry_fields(entry: Entry) -> dict[str, Any]:
     return {**fields, "epsilon": float(entry.amount), "record": record}
 
 
-def _show_balances(balances: tuple[Balance, ...], as_json: bool) -> None:
+def _show_balances(ledger: Ledger, balances: tuple[Balance, ...], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps([_balance_fields(balance) for balance in balances], indent=1))
+        typer.echo(json.dumps([_balance_fields(ledger, balance) for balance in balances], indent=1))
         return
-    headings = ("data set", "alpha", "granted", "spent", "left", "a release")
+    composed = f"at delta {DELTA:g}"
+    headings = ("data set", "alpha", "granted", "spent", composed, "left", "more from", "a release")
     table = Table(*headings, title="Privacy budgets (epsilon at alpha)")
     for balance in balances:
+        period = f" in any {balance.window} days" if balance.window else ""
         table.add_row(
-            balance.dataset,
+            balance.dataset + (f" to {balance.recipient}" if balance.recipient else ""),
             f"{balance.alpha:g} {escape(balance.unit)}",
-            str(balance.granted),
+            f"{balance.granted}{period}",
             str(balance.spent),
-            str(balance.left),
+            f"{ledger.composed(balance.dataset, balance.recipient or None):.4g}",
+            str(balance.left) + (f" on {balance.next_day}" if balance.window and balance.next_day else ""),
+            str(balance.comes_back or ""),
             f"at most {balance.most_per_release}",
         )
     Console().print(table)
 
 
-def _balance_fields(balance: Balance) -> dict[str, str | float]:
+def _balance_fields(ledger: Ledger, balance: Balance) -> dict[str, str | float | None]:
     return {
         "dataset": balance.dataset,
+        "recipient": balance.recipient or None,
+        "window": balance.window or None,
+        "loss_at_delta": ledger.composed(balance.dataset, balance.recipient or None),
+        "delta": DELTA,
+        "next_day": None if balance.next_day is None else balance.next_day.isoformat(),
+        "comes_back": None if balance.comes_back is None else balance.comes_back.isoformat(),
         "alpha": balance.alpha,
         "unit": balance.unit,
         "granted": float(balance.granted),

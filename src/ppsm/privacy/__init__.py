@@ -8,6 +8,9 @@
     released, record           what may travel, and what it says about how it came about
     ledger, ledger_file        budgets, charged before noise is drawn; the file and its hash chain
     ledger_reading             what its entries say: balances and receipts
+    ledger_writing, windows    one more entry; what windows of days have lost
+    composition, exact         losses together at a small delta; sums without rounding
+    distance                   how far a secret is from a public vector, with noise
     ledger_verification        the whole ledger read again, every fault told
     ledger_place               where a user's ledger lies, and what to type
     balance, units             what releases cost together, at one distance in one unit

@@ -34,6 +34,7 @@ from typing import Any
 from ppsm.errors import BudgetExceededError, InputError, LedgerError
 from ppsm.privacy import ledger_file, ledger_reading
 from ppsm.privacy.balance import MOST_PER_RELEASE, Balance, first_balance, no_budget
+from ppsm.privacy.composition import DELTA, composed_loss
 from ppsm.privacy.ledger_file import NO_PREVIOUS, Entry, LedgerFile
 from ppsm.privacy.ledger_place import grant_command, ledger_command
 from ppsm.privacy.ledger_reading import Books, DayKey
@@ -117,6 +118,12 @@ class Ledger:
         LedgerError
             When the ledger cannot be trusted or written, or the clock runs backwards.
         """
+        try:
+            return self._spend(draft)
+        except BudgetExceededError as refusal:
+            raise self._with_composition(refusal, draft.dataset) from None
+
+    def _spend(self, draft: ReleaseRecord) -> Receipt:
         with self._file.transaction(write=True) as connection:
             books = self._books.read(connection)
             charged = books.open_charge(draft)
@@ -128,6 +135,31 @@ class Ledger:
                 about = About(record.recipient or "", record.day or "")
                 charged = append(connection, books.newest, "spend", amount, after, detail, time, about)
             return books.receipt(charged)
+
+    def _with_composition(self, refusal: BudgetExceededError, dataset: str) -> BudgetExceededError:
+        """A refusal that also says what the releases so far lose together at a small delta."""
+        loss = self.composed(dataset)
+        if not loss:
+            return refusal
+        return BudgetExceededError(
+            f"{refusal} (Not the promise, but for comparison: the releases so far lose {loss:.4g} together, "
+            f"except with probability {DELTA:g}.)"
+        )
+
+    def composed(self, dataset: str, recipient: str | None = None, delta: float = DELTA) -> float:
+        """What all releases of a data set, or those to one recipient, lose together at a small delta.
+
+        See :mod:`ppsm.privacy.composition`; the promise is the sum.
+        """
+        spends = [
+            entry
+            for entry in self.entries()
+            if (entry.kind, entry.dataset) == ("spend", dataset) and recipient in (None, entry.recipient)
+        ]
+        if not spends:
+            return 0.0
+        records = [ReleaseRecord.from_dict(json.loads(entry.detail)) for entry in spends]
+        return composed_loss(records, spends[-1].alpha, spends[-1].unit, delta)
 
     def note_draw(self, receipt: Receipt, content: bytes) -> None:
         """Write down that the noise of a day's release was drawn and is kept: only then may it leave.

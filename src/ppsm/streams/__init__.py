@@ -6,4 +6,50 @@
     policies         the menu: daily, regular, distribution, absorption
     reconstruction   what public knowledge and earlier releases say of a day (a filter)
     engine           one day after the other: forecast, question, sample, estimate
+    meters           what its questions are put to: a secret behind a ledger, or seeded noise
+    run, day_files   a stream on disk, which can be stopped anywhere and gone on with
+    page             what it came to, for everybody and for the owner
+    audit            evidence against the promise, on neighbouring streams of public data
 """
+
+from typing import TYPE_CHECKING
+
+from ppsm.front_door import front_door
+
+if TYPE_CHECKING:
+    from ppsm.streams.audit import audit_stream
+    from ppsm.streams.day_files import ReleasedDay
+    from ppsm.streams.engine import PublicDay
+    from ppsm.streams.policies import Absorption, Daily, Distribution, Regular
+    from ppsm.streams.promise import Promise
+    from ppsm.streams.reconstruction import Knowledge, Spread
+    from ppsm.streams.run import Settings, StreamDay, StreamRun
+
+__all__ = [
+    "Absorption",
+    "Daily",
+    "Distribution",
+    "Knowledge",
+    "Promise",
+    "PublicDay",
+    "Regular",
+    "ReleasedDay",
+    "Settings",
+    "Spread",
+    "StreamDay",
+    "StreamRun",
+    "audit_stream",
+]
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {
+        "audit": ("audit_stream",),
+        "day_files": ("ReleasedDay",),
+        "engine": ("PublicDay",),
+        "policies": ("Absorption", "Daily", "Distribution", "Regular"),
+        "promise": ("Promise",),
+        "reconstruction": ("Knowledge", "Spread"),
+        "run": ("Settings", "StreamDay", "StreamRun"),
+    },
+)

@@ -1,0 +1,146 @@
+"""``ppsm stream``: release a gas demand every day, any so many days within one budget."""
+
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from ppsm.cases import Case, load_case, read_demand
+from ppsm.cases.csv_tables import key, number, read_table
+from ppsm.cases.stress import check_stress
+from ppsm.cli.app import app, interruptible
+from ppsm.cli.output import writable_directory
+from ppsm.cli.secret import owner_directory
+from ppsm.errors import InputError
+from ppsm.privacy import Ledger, Sensitive
+from ppsm.privacy.ledger_place import default_ledger
+
+if TYPE_CHECKING:
+    from ppsm.streams.run import StreamDay, StreamRun
+
+
+class PolicyName(StrEnum):
+    """When the budget is spent."""
+
+    DAILY = "daily"
+    REGULAR = "regular"
+    DISTRIBUTION = "distribution"
+    ABSORPTION = "absorption"
+
+
+@dataclass(frozen=True)
+class ShapeRow:
+    """What public knowledge says of a day: which part of its maximum quantities is usually taken."""
+
+    day: str = key()
+    share_of_maximum: float = number(1e-6, 1.0)
+
+
+@app.command()
+def stream(
+    days: Annotated[Path, typer.Option(help="Directory of secret days, YYYY-MM-DD.csv: node,demand_mwh.")],
+    shape: Annotated[
+        Path, typer.Option(help="Public: a CSV file day,share_of_maximum, by calendar and temperature.")
+    ],
+    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.48 is +48 %.")],
+    alpha: Annotated[float, typer.Option(help="The distance within which one entry is hidden, in MWh.")],
+    out: Annotated[Path, typer.Option(help="Directory for the released days and the page.")],
+    window: Annotated[int, typer.Option(help="How many consecutive days epsilon is for.")] = 30,
+    epsilon: Annotated[float, typer.Option(help="The privacy loss allowed in any window.")] = 1.0,
+    policy: Annotated[PolicyName, typer.Option(help="When it is spent.")] = PolicyName.REGULAR,
+    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
+    dataset: Annotated[str | None, typer.Option(help="The data set that the ledger charges.")] = None,
+    recipient: Annotated[str | None, typer.Option(help="To whom it goes; charged to its budget too.")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="The privacy ledger; by default $PPSM_LEDGER, else the user's own.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Reproducible noise for research; the result is NOT private.")
+    ] = None,
+) -> None:
+    """Release every day once: days that have a file are read, and what was stopped goes on.
+
+    Exit codes: 0 released; 2 unusable input; 4 refused (budget, ledger); 130 interrupted.
+    """
+    loaded = load_case(case)
+    check_stress(loaded, power_stress, None)
+    directory = writable_directory(out)
+    found = _days(loaded, days, shape, dataset or f"gas-demand/{loaded.name}/daily")
+    book = None if seed is not None else Ledger(ledger or default_ledger())
+    from ppsm.streams.page import owners_page, public_page
+
+    owner = owner_directory(directory)
+    with interruptible():
+        run = _run(loaded, power_stress, alpha, epsilon, window, policy, recipient, directory, book, seed)
+        released = []
+        with Progress(console=Console(stderr=True)) as progress:
+            for each in progress.track(run.release(found), total=len(found), description="days"):
+                released.append(each)
+                cleared = sum(day.outcome.feasible for day in released)
+        (directory / "page.html").write_text(public_page(released, window, epsilon), encoding="utf-8")
+        secrets = [day.secret for day in found]
+        (owner / "page.html").write_text(owners_page(released, secrets), encoding="utf-8")
+    typer.echo(
+        f"{len(released)} days released, {sum(day.sampled for day in released)} of them sampled, {cleared} "
+        f"cleared; see {directory / 'page.html'}"
+    )
+
+
+def _days(case: Case, directory: Path, shape: Path, dataset: str) -> "list[StreamDay]":
+    """The secret days in order, each with what is publicly known of it."""
+    from ppsm.streams.engine import PublicDay
+    from ppsm.streams.run import StreamDay
+
+    relative = {row.day: row.share_of_maximum for row in read_table(shape, ShapeRow)}
+    files = sorted(directory.glob("*.csv"))
+    if not files:
+        raise InputError(f"there is no YYYY-MM-DD.csv in {directory}: give the directory of the days.")
+    found = []
+    for file in files:
+        if file.stem not in relative:
+            raise InputError(f"{shape} has no row for {file.stem}: say what is publicly known of that day.")
+        secret = Sensitive(
+            read_demand(file, case),
+            dataset=dataset,
+            unit="MWh",
+            entry_names=case.delivery_ids,
+            day=file.stem,
+        )
+        profile = relative[file.stem] * case.mdq_mwh()
+        found.append(StreamDay(PublicDay(date.fromisoformat(file.stem), profile), secret))
+    return found
+
+
+def _run(
+    case: Case,
+    power_stress: float,
+    alpha: float,
+    epsilon: float,
+    window: int,
+    policy: PolicyName,
+    recipient: str | None,
+    directory: Path,
+    ledger: Ledger | None,
+    seed: int | None,
+) -> "StreamRun":
+    from ppsm.coordinations import GaucCoordination
+    from ppsm.mechanism import PPSM
+    from ppsm.streams.policies import POLICIES
+    from ppsm.streams.promise import Promise
+    from ppsm.streams.run import Settings, StreamRun
+
+    settings = Settings(
+        promise=Promise(alpha=alpha, epsilon=epsilon, window=window),
+        policy=POLICIES[policy.value](),
+        mechanism=PPSM(alpha=alpha),
+        purpose="daily coordination of gas and power markets",
+        recipient=recipient,
+    )
+    # Any valid commitment says whether a day can be cleared; proving each would take most of the time.
+    game = GaucCoordination(case, power_stress, proof=False)
+    return StreamRun(settings, lambda _: game, directory=directory, ledger=ledger, seed=seed)
