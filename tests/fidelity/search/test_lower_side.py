@@ -1,6 +1,7 @@
 """The lower side of the value band: walks from dual to dual, the proof by prices, monotone networks."""
 
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,9 @@ from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
 from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
 from ppsm.fidelity.search.lower_side import Prover, Walker, is_monotone, search_lower_side
+from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.fidelity.search.supports import Trial
+from ppsm.fidelity.search.two_trees import TwoTrees
 from ppsm.program import LinearProgram
 from ppsm.status import Status
 from tests.fidelity.bounds.test_price_boxes import low_problem
@@ -144,6 +147,24 @@ def test_a_narrow_box_that_a_limit_left_open_is_no_proof(monkeypatch: pytest.Mon
     prover.has_open_box = False
     monkeypatch.setattr(prover, "_run", lambda _: replace(stopped, status=Status.PROVEN_OPTIMAL))
     assert prover.by_prices().status is Status.PROVEN_OPTIMAL
+
+
+def test_searches_in_boxes_share_one_limit_of_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    prover, box = prover_of(low_problem(0), 1.0)
+    prover.limits = replace(prover.limits, nodes=5)
+    allowed = []
+
+    def stopped_at_its_limit(search: SideTree | TwoTrees) -> SearchOutcome:
+        allowed.append(search.limits.nodes)
+        prover.nodes += search.limits.nodes
+        return SearchOutcome(Status.INCUMBENT, prover.best, 0.1, prover.nodes)
+
+    monkeypatch.setattr(prover, "_tightened", lambda box, **_: box)
+    monkeypatch.setattr(type(prover._boxes()), "first", lambda _: box)
+    monkeypatch.setattr(prover, "_run", stopped_at_its_limit)
+    monkeypatch.setattr(prover, "started", time.perf_counter())
+    assert prover.by_prices().status is Status.INCUMBENT
+    assert sum(allowed) == prover.nodes == 5
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -175,7 +175,7 @@ class Prover:
         everything = self._tightened(box, every_entry=True)
         left = [] if everything is None else [everything]
         while left and not self.has_open_box:
-            if time.perf_counter() > self.started + self.limits.seconds or self.nodes > self.limits.nodes:
+            if time.perf_counter() > self.started + self.limits.seconds or self.nodes >= self.limits.nodes:
                 break
             left += self._divided(left.pop())
         if left or self.has_open_box:
@@ -213,7 +213,9 @@ class Prover:
 
     def _within(self, box: PriceBox) -> SearchOutcome:
         """The search within a box, for a few nodes."""
-        return self._run(self._two_trees(box, replace(self._rest(), nodes=TUNING.few_nodes)))
+        rest = self._rest()
+        few = replace(rest, nodes=min(rest.nodes, TUNING.few_nodes))
+        return self._run(self._two_trees(box, few))
 
     def _two_trees(self, box: PriceBox, limits: SearchLimits) -> TwoTrees:
         """A search in which half-spaces of duals take the place of supports, from the incumbent's penalty."""
@@ -233,7 +235,8 @@ class Prover:
 
     def _rest(self) -> SearchLimits:
         left = self.limits.seconds - (time.perf_counter() - self.started)
-        return replace(self.limits, seconds=max(TUNING.least_seconds, left))
+        nodes = max(1, self.limits.nodes - self.nodes)
+        return replace(self.limits, seconds=max(TUNING.least_seconds, left), nodes=nodes)
 
 
 def is_monotone(program: LinearProgram, parameter_map: SparseMatrix, lower: FloatArray) -> bool:
