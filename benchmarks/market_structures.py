@@ -117,7 +117,7 @@ def _transport(
         used = {int(route): 1.0 for route in routes[source]}
         builder.row(used, -np.inf, float(np.round(supply)))
         if repeated:
-            builder.row({route: 2.0 for route in used}, -np.inf, 2.0 * float(np.round(supply)))
+            builder.row(dict.fromkeys(used, 2.0), -np.inf, 2.0 * float(np.round(supply)))
             builder.row(used, -np.inf, float(np.round(supply)) + 1.0)
     if repeated:
         everything = {int(route): 1.0 for route in routes.ravel()}

@@ -99,7 +99,7 @@ class ScipSearch:
             self._spent += seconds
             self._model.setParam("limits/time", self._spent)
         self._has_begun = True
-        _optimize(self._model)
+        optimize_quietly(self._model)
         self._spent = min(self._spent, self._model.getSolvingTime())
         status = self._model.getStatus()
         if status == "inforunbd":
@@ -117,7 +117,8 @@ def _search_less_for_points(model: Any) -> None:
     model.setHeuristics(SCIP_PARAMSETTING.FAST)
 
 
-def _optimize(model: Any) -> None:
+def optimize_quietly(model: Any) -> None:
+    """Let SCIP search; what its LP solver prints goes nowhere, and an exception becomes an error of ours."""
     try:
         with silenced():
             model.optimize()
@@ -201,7 +202,7 @@ def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:
     _set_limits(model, limits, problem)
     if math.isfinite(limits.seconds):
         model.setParam("limits/time", limits.seconds)
-    _optimize(model)
+    optimize_quietly(model)
     return {"optimal": "unbounded", "gaplimit": "unbounded"}.get(model.getStatus(), str(model.getStatus()))
 
 
