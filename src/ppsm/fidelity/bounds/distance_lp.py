@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.bounds.relaxation import DistanceColumns
 from ppsm.fidelity.scaled import Core
@@ -132,7 +132,7 @@ class DistanceLp:
             ),
         )
 
-    def _add_tangents(self, at: FloatArray, wanted: FloatArray | None = None) -> None:
+    def _add_tangents(self, at: FloatArray, wanted: BoolArray | None = None) -> None:
         """``unit t >= k (2 a x - a^2)`` at points a of the curved columns x."""
         for place in range(self._curved.size) if wanted is None else np.flatnonzero(wanted):
             weights = np.zeros(self._width + self._curved.size)
