@@ -4,8 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity fidelity-markets hostile side-by-side random-games \
-        audit table1 table2 figure3 clean help
+.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity fidelity-markets hostile \
+        side-by-side random-games two-party party-faults party-load party-fuzz audit heat trades table1 table2 \
+        figure3 clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -31,7 +32,7 @@ bench: $(READY)  ## measure what the documentation claims (half an hour); for ma
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(READY)   ## build the documentation into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	PYTHONPATH=src NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 case: $(READY)   ## rebuild the Northeast tables from the published files: make case PUBLISHED=dir
@@ -65,8 +66,27 @@ random-games: $(READY) ## five thousand random small games against enumeration (
 side-by-side: $(READY) ## games of six families against what users write by hand (hours); ARGS="--seconds 10 --family toll"
 	$(BIN)/python -m benchmarks.side_by_side $(ARGS)
 
+two-party: $(READY) ## a leader and a follower as two processes on the Northeast, one round, both dossiers, the check
+	rm -rf out/two-party
+	$(BIN)/python examples/two_party.py out/two-party
+
+party-faults: $(READY) ## 300 rounds between two processes while everything goes wrong (half an hour); ARGS="--runs 20"
+	$(BIN)/python -m benchmarks.party_faults $(ARGS)
+
+party-load: $(READY) ## 100 leaders at once, then 1,000 rounds (minutes)
+	$(BIN)/python -m benchmarks.party_load $(ARGS)
+
+party-fuzz: $(READY) ## ten thousand hostile requests to the follower's service (half an hour)
+	$(BIN)/python -m benchmarks.party_fuzz $(ARGS)
+
 audit: $(READY)  ## a hundred thousand whole releases of each mechanism against the auditor (hours); ARGS="--samples 500"
-	$(BIN)/python -m benchmarks.mechanism_audit $(ARGS)
+	TMPDIR=$(wildcard /dev/shm) $(BIN)/python -m benchmarks.mechanism_audit $(ARGS)
+
+trades: $(READY) ## traffic and port power: how noise breaks the game; pictures (minutes)
+	$(BIN)/python -m benchmarks.trades $(ARGS)
+
+heat: $(READY)   ## heat and electricity over a year, Laplace against PPSM, and its picture (an hour); ARGS="--draws 12"
+	$(BIN)/python -m benchmarks.heat $(ARGS)
 
 # A stopped run goes on; a reduced one: make table1 REPS=2 OUT=results/small
 WORKERS ?= 2
@@ -87,5 +107,5 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than Python 3.11; install 3.11 or call make PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[scip,dev,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[figures,scip,protocol,dev,docs]"
 	@touch $@

@@ -18,7 +18,8 @@ from ppsm.cases import Case, load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.errors import InputError
 from ppsm.figures import case_map, save_figure, solution_map
-from ppsm.figures.style import BLUE, GREEN, LIGHT_GREY, ORANGE, PURPLE, SKY, VERMILION, new_figure
+from ppsm.figures.colours import BLUE, GREEN, LIGHT_GREY, ORANGE, PURPLE, SKY, VERMILION
+from ppsm.figures.style import new_figure
 from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 from ppsm.markets.model.validity import BidLevels
 

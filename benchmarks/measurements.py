@@ -19,7 +19,8 @@ from ppsm.cases import load_case
 from ppsm.coordinations import GaucCoordination
 from ppsm.fidelity import Bands, Restorer, SearchLimits
 from ppsm.figures import save_figure
-from ppsm.figures.style import BLUE, GREEN, VERMILION, new_figure
+from ppsm.figures.colours import BLUE, GREEN, VERMILION
+from ppsm.figures.style import new_figure
 from ppsm.games.follower import Follower
 from ppsm.mechanism.split import best_share
 from ppsm.privacy import LaplaceMechanism, Sensitive

@@ -8,6 +8,7 @@ import math
 from functools import cache, cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ppsm import Follower, LinearProgram
 from ppsm.arrays import FloatArray
@@ -39,6 +40,7 @@ class TinyMarket:
     """The three towns as a coordination."""
 
     entry_names = price_names = TOWNS
+    felt_names = ("width",)
     unit = "MWh"
     sensitive_follower = "towns"
 
@@ -60,7 +62,7 @@ class TinyMarket:
         wide = prices is None or float(prices.max()) > (CHEAP + DEAR) / 2.0
         width = self._width(demand) if wide else self._width(demand) - STEP
         felt = np.array([max(0.0, width)])
-        return Decision(felt, ("width",), self.unit, float(felt[0]), Status.PROVEN_OPTIMAL)
+        return Decision(felt, self.felt_names, self.unit, float(felt[0]), Status.PROVEN_OPTIMAL)
 
     def _width(self, demand: FloatArray) -> float:
         """The least width with which all of a demand is cheap."""
@@ -71,13 +73,15 @@ class TinyMarket:
         """The towns at a width, made once: it is public."""
         return _towns(SUPPLY + float(decision.felt[0]))
 
-    def clear(self, demand: FloatArray) -> Outcome:
+    def clear(self, demand: ArrayLike) -> Outcome:
         """All of it is cheap at the least width."""
-        width = self._width(demand)
-        values = {self.sensitive_follower: CHEAP * float(demand.sum())}
-        return Outcome(Status.PROVEN_OPTIMAL, width, width, 0.0, values, np.full(3, CHEAP))
+        asked = np.asarray(demand, dtype=float)
+        width = self._width(asked)
+        values = {self.sensitive_follower: CHEAP * float(asked.sum())}
+        prices, felt = np.full(3, CHEAP), np.array([width])
+        return Outcome(Status.PROVEN_OPTIMAL, width, width, 0.0, values, prices, felt=felt)
 
-    def market_result(self, demand: FloatArray) -> MarketResult:
+    def market_result(self, demand: ArrayLike) -> MarketResult:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names)
 

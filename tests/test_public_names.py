@@ -103,6 +103,7 @@ def test_errors_form_one_tree_with_the_documented_exit_codes() -> None:
         errors.BudgetExceededError: 4,
         errors.LedgerError: 4,
         errors.AuditFailedError: 5,
+        errors.ProtocolError: 7,
     }
     for error, code in codes.items():
         assert issubclass(error, errors.PpsmError)

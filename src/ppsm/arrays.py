@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ppsm.errors import InputError
+from ppsm.labels import aligned, unlabelled
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -27,9 +28,11 @@ def frozen_vector(
 ) -> FloatArray:
     """Return a read-only float vector of the given length, or say what is wrong with it.
 
-    Infinite entries are refused unless ``infinite`` is set; NaN always is.
+    Values that come with labels are aligned with the names, or refused. Infinite entries are refused unless
+    ``infinite`` is set; NaN always is.
     """
-    vector = np.array(as_numbers(values, what), ndmin=1)
+    in_order = aligned(values, names, what) if len(names) else unlabelled(values, what)
+    vector = np.array(as_numbers(in_order, what), ndmin=1)
     if vector.shape != (length,):
         raise InputError(
             f"{what} has shape {vector.shape}, expected ({length},): pass one number for each entry."
@@ -54,6 +57,12 @@ def as_numbers(values: ArrayLike, what: str) -> FloatArray:
         raise InputError(
             f"{what} must be numbers; found {type(values).__name__} with other content."
         ) from None
+
+
+def one_or_each(values: ArrayLike, names: Sequence[str], what: str) -> FloatArray:
+    """One number for all, or one for each name; what has labels is aligned or refused."""
+    numbers = as_numbers(aligned(values, names, what), what)
+    return np.full(len(names), float(numbers)) if numbers.ndim == 0 else numbers
 
 
 def row_count(matrix: Any, what: str) -> int:

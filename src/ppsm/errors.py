@@ -8,11 +8,12 @@
     │   └── FileFormatError                    a file cannot be read as what it should be
     ├── NoValidBoundError        exit code 2   a big-M was asked for and none can be proven
     ├── SolverError              exit code 3   a solver failed where it must not
-    └── PrivacyError             exit code 4   a release is refused
-        ├── SecretExposureError                something tried to look at a secret
-        ├── BudgetExceededError                the privacy budget does not cover the release
-        ├── LedgerError                        the ledger cannot be trusted or written
-        └── AuditFailedError     exit code 5   a mechanism leaks more than it claims
+    ├── PrivacyError             exit code 4   a release is refused
+    │   ├── SecretExposureError                something tried to look at a secret
+    │   ├── BudgetExceededError                the privacy budget does not cover the release
+    │   ├── LedgerError                        the ledger cannot be trusted or written
+    │   └── AuditFailedError     exit code 5   a mechanism leaks more than it claims
+    └── ProtocolError            exit code 7   a round with another party cannot go on
 
 A message is one sentence for a person: what was found, what was expected, what to do.
 The command line prints it after ``error:`` and leaves with the class's ``exit_code``.
@@ -80,3 +81,9 @@ class AuditFailedError(PrivacyError):
     """An audit found a mechanism to leak more than it claims, or its noise to be other than it says."""
 
     exit_code = 5
+
+
+class ProtocolError(PpsmError):
+    """A round with another party cannot go on: it is out of reach, not to be trusted, or has ended it."""
+
+    exit_code = 7

@@ -53,7 +53,7 @@ def write_bytes_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> 
 def of_format(content: object, expected: str, what: str) -> dict[str, Any]:
     """Return the fields of a JSON document whose field ``format`` is the expected one; refuse any other.
 
-    A format is a name and the number of its version, such as ``ppsm-dossier/2``.
+    A format is a name and the number of its version, such as ``ppsm-dossier/3``.
     """
     found = content.get("format") if isinstance(content, dict) else None
     if isinstance(content, dict) and found == expected:

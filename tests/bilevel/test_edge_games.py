@@ -238,10 +238,10 @@ def test_without_scip_auto_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     program = game(variable_upper=INFINITY, leader_cost=[-1], price_cost=[5])
     with pytest.raises(NoValidBoundError) as refusal:
         solve_bilevel(program)
-    assert "pip install pyscipopt" in str(refusal.value)
+    assert "pip install 'ppsm[scip]'" in str(refusal.value)
     assert "row0 >= 2" in str(refusal.value)
     for method in (Method.SOS1, Method.INDICATOR):
-        with pytest.raises(InputError, match=r"method='.*' needs SCIP.*pip install pyscipopt"):
+        with pytest.raises(InputError, match=r"method='.*' needs SCIP.*pip install 'ppsm\[scip\]'"):
             solve_bilevel(program, method=method)
 
 

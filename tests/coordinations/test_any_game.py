@@ -67,6 +67,7 @@ def test_exact_prices_lead_to_a_decision_that_is_consistent_with_them(name: str)
     follower = coordination.follower_at(decision)
     value = follower.solve(truth).value
     assert value - dual_value(follower.at(truth), original.prices) <= 0.0201 * value
+    assert decision.leader_cost is not None
     assert decision.leader_cost <= original.leader_cost * (1 + 1e-6)
 
 

@@ -61,6 +61,8 @@ def test_a_decision_follows_the_predicted_prices(case: Case, game: GaucCoordinat
     assert cheap.felt.tolist() == pytest.approx(unaware.felt.tolist())
     # no bid covers 1000 $/MWh: gas plants stand still, or the note says why they may not
     assert dear.felt.sum() < cheap.felt.sum() or dear.note
+    assert dear.leader_cost is not None
+    assert cheap.leader_cost is not None
     assert dear.leader_cost >= cheap.leader_cost
 
 

@@ -32,7 +32,7 @@ def figures_of(page: str) -> FloatArray:
 @pytest.fixture
 def page_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[FloatArray], str]:
     """The whole way from a secret to the page but for maps and clearing, which see the release only."""
-    monkeypatch.setattr(pages, "price_pictures", lambda *_: [])
+    monkeypatch.setattr(pages, "installed", lambda _: False)
     case = load_case("two_node")
     game = GaucCoordination(case, 0.0, time_limit=10.0)
     ledger = Ledger.create(tmp_path / "audit.db")

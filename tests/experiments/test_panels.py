@@ -8,7 +8,8 @@ from matplotlib.lines import Line2D
 
 from ppsm.experiments.panels import tradeoff_figure
 from ppsm.experiments.summaries import Summary
-from ppsm.figures.style import BLUE, ORANGE, VERMILION, save_figure
+from ppsm.figures.colours import BLUE, ORANGE, VERMILION
+from ppsm.figures.style import save_figure
 
 
 def summary(mechanism: str, alpha: float, error: float | None) -> Summary:

@@ -134,9 +134,10 @@ def test_a_report_is_complete_and_a_function_of_the_rows(tmp_path: Path) -> None
         names
     )
     page = (one / "report.html").read_text()
-    assert "http" not in page.replace("http://www.w3.org", "")  # self-contained
+    ours = re.sub(r"<script>.*?</script>", "", page, count=1, flags=re.DOTALL)  # the drawing library
+    assert "http" not in ours  # self-contained
     assert "out of &lt;memory&gt;" in page
-    assert page.count("<details") == len(cell_tables(ROWS)) == 2
+    assert page.count('<details id="cell-') == len(cell_tables(ROWS)) == 2
     assert "cells/cell-p30-g10.md" in (one / "report.md").read_text()
 
 

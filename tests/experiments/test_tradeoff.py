@@ -87,3 +87,22 @@ def test_a_secret_case_stays_with_its_owner(tmp_path: Path) -> None:
     assert stat.S_IMODE((out / "owner").stat().st_mode) == 0o700
     for name in ("rows.parquet", "tradeoff.csv", "tradeoff.svg", "originals.json", "settings.json"):
         assert stat.S_IMODE((out / "owner" / name).stat().st_mode) == 0o600
+
+
+def test_the_rows_of_a_secret_case_stay_with_its_owner(tmp_path: Path) -> None:
+    shutil.copytree(builtin_directory("two_node"), tmp_path / "mine")
+    grid = 'case = "mine"\npower_stress = [0]\ngas_stress = [0.25]\nalphas = [300]\nrepetitions = 1\n'
+    (tmp_path / "grid.toml").write_text(grid + 'mechanisms = ["laplace"]\nclear_seconds = 1\n')
+    done = ppsm("experiment", "grid.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "for the owner only: do not pass on" in done.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["owner"]
+    assert stat.S_IMODE((tmp_path / "out" / "owner").stat().st_mode) == 0o700
+    rows = [*(tmp_path / "out" / "owner").rglob("*.parquet"), tmp_path / "out" / "owner" / "originals.json"]
+    assert len(rows) >= 2
+    assert {stat.S_IMODE(path.stat().st_mode) for path in rows} == {0o600}
+    remembered = ppsm("experiment", "grid.toml", "--out", "out", "--cache", "cache", cwd=tmp_path)
+    assert remembered.returncode == 2
+    assert "whose commitments tell of its demand" in remembered.stderr
+    assert not (tmp_path / "cache").exists()

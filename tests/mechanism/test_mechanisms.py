@@ -21,6 +21,7 @@ from ppsm.mechanism import (
     Coordination,
     Decision,
     Dossier,
+    FollowerSide,
     Laplace,
     PPSM_p,
     PublicOutcome,
@@ -297,7 +298,7 @@ class Wrong:
     def predict_prices(self, noisy: Released, coordination: Coordination) -> Any:
         return self.prices
 
-    def predict_outcome(self, noisy: Released, decision: Decision, coordination: Coordination) -> Any:
+    def predict_outcome(self, noisy: Released, decision: Decision, coordination: FollowerSide) -> Any:
         return self.outcome
 
 

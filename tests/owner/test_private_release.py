@@ -16,7 +16,7 @@ from ppsm.cases import read_demand
 from ppsm.cli import app
 from ppsm.coordinations import GaucCoordination
 from ppsm.errors import BudgetExceededError, FileFormatError, InputError, LedgerError
-from ppsm.mechanism import Dossier, Laplace
+from ppsm.mechanism import PPSM, Dossier, Laplace
 from ppsm.owner.private_release import KEPT, Granted, Written, cell_name, one_at_a_time
 from ppsm.owner.release_files import DOSSIER, RELEASED, read_release
 from ppsm.privacy import LedgerKeeper, PublishedFigures
@@ -263,3 +263,14 @@ def test_noise_of_another_release_is_refused(tmp_path: Path, game: GaucCoordinat
     file.write_text(text[:100])
     with pytest.raises(FileFormatError, match="cannot be read"):
         begin(tmp_path)
+
+
+def test_a_budget_for_the_entries_alone_is_refused_before_any_work(tmp_path: Path) -> None:
+    """A total beside the entries may cost a last digit more than they would alone."""
+    mechanism, data = PPSM(alpha=300.0), secret_of()
+    ledger = Ledger.create(tmp_path / "ledger.db")
+    ledger.grant("gas", epsilon=0.1 / 300.0, alpha=0.1, unit="MWh")
+    mechanism.noise.check_budget(data, ledger)
+    with pytest.raises(BudgetExceededError):
+        begin(tmp_path, data, mechanism)
+    assert kinds(tmp_path) == ["genesis", "grant"]

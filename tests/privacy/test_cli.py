@@ -103,7 +103,7 @@ def test_show_lists_who_granted_and_who_released(
 
 def test_show_tells_of_an_entry_without_a_record(path: Path, run: Run) -> None:
     with Ledger(path)._file.transaction(write=True) as connection:
-        head = next(ledger_file.newest_first(connection))
+        head = tuple(ledger_file.all_entries(connection))[-1]
         forged = replace(head, sequence=head.sequence + 1, kind="spend", detail="{", previous=head.hash)
         ledger_file.append(connection, forged)
     code, _, err = run("ledger", "show", "--dataset", "gas")

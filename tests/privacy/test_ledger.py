@@ -142,8 +142,8 @@ TAMPERING: dict[str, tuple[str, ...]] = {
         "UPDATE entries SET sequence = 4 WHERE sequence = 99",
     ),
     "a copied entry": (
-        "INSERT INTO entries SELECT 6, kind, dataset, alpha, unit, amount, granted, spent, "
-        "most_per_release, who, time, detail, hash, 'x' FROM entries WHERE sequence = 5",
+        "INSERT INTO entries SELECT 6, kind, dataset, recipient, day, alpha, unit, days, amount, granted, "
+        "spent, most_per_release, who, time, detail, hash, 'x' FROM entries WHERE sequence = 5",
     ),
     "an entry that is no text": ("UPDATE entries SET detail = x'00ff' WHERE sequence = 3",),
     "a missing genesis": ("DELETE FROM entries WHERE sequence = 1",),

@@ -310,7 +310,7 @@ def test_an_entry_without_numbers(
     ledger: LedgerKeeper, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ledger._file.transaction(write=True) as connection:
-        head = next(ledger_file.newest_first(connection))
+        head = tuple(ledger_file.all_entries(connection))[-1]
         ledger_file.append(
             connection, replace(head, sequence=head.sequence + 1, granted="much", previous=head.hash)
         )

@@ -62,6 +62,14 @@ def test_the_total_moves_by_no_more_than_its_entry(
     assert change <= on_grid(float(distance), alpha) or distance > Fraction(alpha)
 
 
+def test_halves_of_the_grid_move_by_no_more_than_their_entry() -> None:
+    # Rounded to even, half a step would go down and one and a half up: two steps for one.
+    step = 2.0**-20
+    alpha = 1.0 + step
+    first, second = (exact_total(np.array([value]), alpha) for value in (step / 2, step / 2 + alpha))
+    assert second - first <= float(on_grid(alpha, alpha))
+
+
 def test_a_sum_of_floats_would_move_by_more() -> None:
     # Beside 1e16, where floats are 2 apart, 1 + 1e16 rounds to 1e16 and 1 + alpha + 1e16 to 1e16 + 2.
     alpha = 0.25

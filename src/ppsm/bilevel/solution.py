@@ -37,7 +37,8 @@ class BilevelSolution:
     """
 
     status: Status
-    program: BilevelProgram
+    # The follower's right-hand sides and answer may be what somebody keeps secret.
+    program: BilevelProgram = field(repr=False)
     method: Method
     method_reason: str
     solver: str
@@ -45,9 +46,9 @@ class BilevelSolution:
     leader_objective: float | None = None
     leader_bound: float | None = None
     gap: float | None = None
-    follower_objective: float | None = None
+    follower_objective: float | None = field(default=None, repr=False)
     variables: FloatArray = field(default_factory=lambda: np.empty(0))
-    responses: FloatArray = field(default_factory=lambda: np.empty(0))
+    responses: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     prices: FloatArray = field(default_factory=lambda: np.empty(0))
     verified: bool = False
     second_opinion: str = ""

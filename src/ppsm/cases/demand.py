@@ -1,5 +1,12 @@
-"""Reader for demand vectors: a CSV file ``node,demand_mwh`` with one row per delivery of a case."""
+"""Demand vectors in files: a table of nodes and daily demands, with a row for each delivery of a case.
 
+The unit is said by the column (``demand_mwh``, ``demand_gwh``, ``Demand [kWh]``), by a column ``unit`` beside
+``demand``, or by the caller; what the public maximum quantities make implausible is refused.
+"""
+
+import csv
+import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +14,17 @@ from pathlib import Path
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.cases.csv_tables import fail, key, number, read_table, write_table
+from ppsm.cases.csv_tables import fail, key, number, write_table
+from ppsm.cases.loose_tables import LooseTable, numbers_of, read_loose_table
 from ppsm.cases.schema import Case
+from ppsm.errors import FileFormatError, InputError
+
+MWH_PER_UNIT = {"kwh": 1e-3, "mwh": 1.0, "gwh": 1e3}
+_DEMAND = re.compile(r"demand(?:[ _]*[\[(]?(?P<unit>kwh|mwh|gwh)[\])]?)?", re.IGNORECASE)
+_EXPECTED = "node and demand_mwh (or demand_kwh, demand_gwh, or demand with a column unit)"
+# Figures that are absurd in any unit, and a total so small that it is rather one in another unit.
+_MOST_MWH = 1e8
+_LEAST_SHARE = 0.002
 
 
 @dataclass(frozen=True)
@@ -16,39 +32,138 @@ class DemandRow:
     """The daily demand at one delivery; noise may have made it negative."""
 
     node: str = key()
-    demand_mwh: float = number(-1e8, 1e8, hidden=True)
+    demand_mwh: float = number(-_MOST_MWH, _MOST_MWH, hidden=True)
 
 
-def read_demand(path: str | Path, case: Case, *, allow_negative: bool = False) -> FloatArray:
-    """Read a demand vector in the order of the case's deliveries.
+def read_demand(
+    path: str | Path,
+    case: Case,
+    *,
+    allow_negative: bool = False,
+    unit: str | None = None,
+    sheet: str | None = None,
+) -> FloatArray:
+    """Read a demand vector in MWh, in the order of the case's deliveries.
 
-    Negative entries are refused unless ``allow_negative`` is set: a noisy release may hold them, true demand
-    cannot. The file may hold a secret, so errors tell of rows and defects and quote nothing.
+    The file is a CSV table (comma, semicolon or tab; decimal comma; UTF-8 or UTF-16) or an Excel workbook, of
+    which ``sheet`` names the sheet. ``unit`` (kWh, MWh or GWh) is that of a column that says none.
+
+    Entries below zero and above the public maximum are refused unless ``allow_negative`` is set: a noisy
+    release may hold them, true demand cannot. The file may hold a secret, so errors tell of rows and defects
+    and quote nothing.
     """
-    file = Path(path)
-    rows = read_table(file, DemandRow)
-    order = {name: index for index, name in enumerate(case.delivery_ids)}
-    demand = np.full(len(order), np.nan)
-    for index, row in enumerate(rows):
-        if row.node not in order:
-            fail(
-                file.name,
-                index,
-                f"its node is no delivery of the case '{case.name}'; correct the name.",
-            )
-        if not np.isnan(demand[order[row.node]]):
-            fail(file.name, index, f"node '{row.node}' occurs twice; keep one row for each delivery.")
-        if row.demand_mwh < 0 and not allow_negative:
-            fail(
-                file.name,
-                index,
-                f"the demand of '{row.node}' is below zero; expected at least 0 MWh.",
-            )
-        demand[order[row.node]] = row.demand_mwh
-    for name, index in order.items():
-        if np.isnan(demand[index]):
-            fail(file.name, len(rows), f"node '{name}' of the case '{case.name}' has no row; add it.")
+    table = read_loose_table(Path(path), sheet, _known, _EXPECTED)
+    place = {name: index for index, name in enumerate(name.lower() for name in table.header)}
+    nodes = [row[place["node"]].strip() for row in table.rows]
+    demand_mwh = np.array(_demands_mwh(table, unit))
+    order = _order(table.file, nodes, case)
+    for index, (node, value) in enumerate(zip(nodes, demand_mwh, strict=True)):
+        if not allow_negative:
+            _refuse_implausible(table.file, index, node, value, float(case.mdq_mwh()[order[index]]))
+    demand = np.empty(len(order))
+    demand[order] = demand_mwh
+    if not allow_negative and unit is None and demand.sum() < _LEAST_SHARE * case.mdq_mwh().sum():
+        raise FileFormatError(
+            f"{table.file}: all demands together are below {_LEAST_SHARE:.1%} of the public maximum, which "
+            "looks like another unit: name the column demand_gwh, or say the unit (--demand-unit) if it is "
+            "right."
+        )
     return demand
+
+
+def _known(header: Sequence[str]) -> bool:
+    names = [name.lower() for name in header]
+    demands = [name for name in names if _DEMAND.fullmatch(name)]
+    others = [name for name in names if name not in {"node", "unit"} and not _DEMAND.fullmatch(name)]
+    return names.count("node") == 1 and len(demands) == 1 and names.count("unit") <= 1 and not others
+
+
+def _demands_mwh(table: LooseTable, unit: str | None) -> list[float]:
+    names = [name.lower() for name in table.header]
+    column = next(index for index, name in enumerate(names) if _DEMAND.fullmatch(name))
+    said = _DEMAND.fullmatch(names[column])
+    in_header = None if said is None else said["unit"]
+    values = numbers_of(table, [row[column] for row in table.rows], "demand_mwh" if in_header else "demand")
+    factors = [_factor(unit, "the unit of the demand")] * len(values) if unit is not None else []
+    if in_header is not None:
+        factors = _agreed(table.file, factors, [MWH_PER_UNIT[in_header]] * len(values))
+    if "unit" in names:
+        cells = [row[names.index("unit")].strip() for row in table.rows]
+        factors = _agreed(table.file, factors, [_cell_factor(table.file, i, c) for i, c in enumerate(cells)])
+    if values and not factors:
+        raise FileFormatError(
+            f"{table.file} does not say the unit of its demands; name the column demand_mwh, demand_kwh or "
+            "demand_gwh, or say the unit (--demand-unit)."
+        )
+    found = [value * factor for value, factor in zip(values, factors, strict=True)]
+    for index, value in enumerate(found):
+        if not abs(value) <= _MOST_MWH:
+            problem = "demand_mwh is something else (withheld, it may be a secret); expected a finite demand."
+            fail(table.file, index, problem)
+    return found
+
+
+def _agreed(file: str, before: list[float], now: list[float]) -> list[float]:
+    if before and before != now:
+        raise FileFormatError(f"{file}: two places say different units of the demand; keep the right one.")
+    return now
+
+
+def _factor(unit: str, what: str) -> float:
+    if unit.lower() not in MWH_PER_UNIT:
+        raise InputError(f"{what} is '{unit}'; expected kWh, MWh or GWh: convert the figures to one of them.")
+    return MWH_PER_UNIT[unit.lower()]
+
+
+def _cell_factor(file: str, index: int, cell: str) -> float:
+    if cell.lower() not in MWH_PER_UNIT:
+        fail(file, index, "its unit is something else (withheld); expected kWh, MWh or GWh.")
+    return MWH_PER_UNIT[cell.lower()]
+
+
+def _order(file: str, nodes: list[str], case: Case) -> list[int]:
+    """The position of each row's node in the case, all of which must occur once."""
+    places = {name: index for index, name in enumerate(case.delivery_ids)}
+    seen: set[str] = set()
+    for index, node in enumerate(nodes):
+        if not node:
+            fail(file, index, "node is empty; every row needs one.")
+        if node not in places:
+            fail(
+                file,
+                index,
+                f"its node is no delivery of the case '{case.name}'; correct the name ('ppsm case template "
+                f"{case.name}' lists them).",
+            )
+        if node in seen:
+            fail(file, index, f"node '{node}' occurs twice; keep one row for each delivery.")
+        seen.add(node)
+    absent = [name for name in places if name not in seen]
+    if absent:
+        more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
+        fail(file, len(nodes), f"node '{absent[0]}'{more} of the case '{case.name}' has no row; add it.")
+    return [places[node] for node in nodes]
+
+
+def _refuse_implausible(file: str, index: int, node: str, value: float, most_mwh: float) -> None:
+    if value < 0:
+        fail(file, index, f"the demand of '{node}' is below zero; expected at least 0 MWh.")
+    if value > most_mwh:
+        fail(
+            file,
+            index,
+            f"the demand of '{node}' is above its public maximum of {most_mwh:g} MWh a day; expected at most "
+            "that: check the unit (a column demand_kwh is converted).",
+        )
+
+
+def demand_template(case: Case) -> str:
+    """A table with the names of a case's deliveries, to be filled in."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("node", "demand_mwh"))
+    writer.writerows((name, "") for name in case.delivery_ids)
+    return text.getvalue()
 
 
 def write_demand(

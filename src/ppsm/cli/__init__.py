@@ -1,13 +1,27 @@
 """The command line: ``ppsm COMMAND``, one module per command group.
 
 Exit codes: 0 done; 1 no answer (infeasible, unbounded, none found in time); 2 unusable input; 3 a solver
-failed; 4 a release was refused; 5 an audit failed; 6 a file cannot be used; 130 interrupted.
+failed; 4 a release was refused; 5 an audit failed; 6 a file cannot be used; 7 a round with another party
+cannot go on; 130 interrupted.
 """
 
 import os
 import sys
 
-from ppsm.cli import audit, bilevel, case, compare, demo, experiment, gauc, ledger, release, tradeoff
+from ppsm.cli import (
+    audit,
+    bilevel,
+    case,
+    compare,
+    demo,
+    experiment,
+    gauc,
+    ledger,
+    release,
+    tradeoff,
+    transcripts,
+    two_parties,
+)
 from ppsm.cli.app import EXIT_FILE, app
 from ppsm.errors import PpsmError
 
@@ -25,6 +39,8 @@ __all__ = [
     "release",
     "run",
     "tradeoff",
+    "transcripts",
+    "two_parties",
 ]
 
 app.add_typer(case.app, name="case")

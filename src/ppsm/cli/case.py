@@ -11,9 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ppsm.cases.demand import demand_template
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case, load_case, save_case
+from ppsm.cases.sides import follower_side, leader_side
 from ppsm.errors import InputError
+from ppsm.extras import insist_on
 
 app = typer.Typer(help="Show, check, map and import cases.", no_args_is_help=True)
 
@@ -81,11 +84,18 @@ def check(case: CaseArgument, as_json: JsonOption = False) -> None:
         typer.echo(f"note: {note}")
 
 
+@app.command()
+def template(case: CaseArgument) -> None:
+    """Print a table of a case's deliveries to fill in: ppsm case template northeast > demand.csv."""
+    typer.echo(demand_template(load_case(case)), nl=False)
+
+
 @app.command("map")
 def draw_map(
     case: CaseArgument, out: Annotated[Path, typer.Option(help="picture: FILE.svg, .png or .pdf")]
 ) -> None:
     """Draw the gas and the power network of a case on a map."""
+    insist_on("figures", "a map")
     # only maps need matplotlib
     from ppsm.figures.maps import case_map
     from ppsm.figures.style import check_picture_path, save_figure
@@ -93,6 +103,21 @@ def draw_map(
     check_picture_path(out)
     save_figure(case_map(load_case(case)), out)
     typer.echo(f"wrote {out}")
+
+
+@app.command()
+def split(
+    case: CaseArgument,
+    leader: Annotated[Path, typer.Option(help="new case directory without any demand")],
+    follower: Annotated[Path, typer.Option(help="new case directory without units, bids and loads")],
+) -> None:
+    """Make of a case what each of two parties has of it."""
+    whole = load_case(case)
+    for directory, side in ((leader, leader_side(whole)), (follower, follower_side(whole))):
+        if directory.exists():
+            raise InputError(f"'{directory}' exists already: choose a new directory.")
+        save_case(side, directory)
+        typer.echo(f"wrote {directory}")
 
 
 @app.command("import")

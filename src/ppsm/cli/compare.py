@@ -23,7 +23,7 @@ from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.output import summary_lines, writable_directory
-from ppsm.cli.secret import owner_directory, read_secret
+from ppsm.cli.secret import DemandSheet, DemandUnit, owner_directory, read_secret
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError, PpsmError
 from ppsm.files import write_atomically
@@ -45,8 +45,13 @@ def compare(
         float | None, typer.Option(help="Relative increase of the case's gas demands.")
     ] = None,
     demand: Annotated[
-        Path | None, typer.Option(help="A secret demand: a CSV file node,demand_mwh instead of a stress.")
+        Path | None,
+        typer.Option(
+            help="A secret demand: a CSV file node,demand_mwh or an Excel workbook instead of a stress."
+        ),
     ] = None,
+    demand_unit: DemandUnit = None,
+    demand_sheet: DemandSheet = None,
     case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
     alphas: Annotated[str, typer.Option(help="Distances to compare, in MWh.")] = "10,100,1000",
     draws: Annotated[int, typer.Option(help="Draws of the noise.")] = 3,
@@ -79,7 +84,9 @@ def compare(
     if not time_limit > 0:
         raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
     distances, widths = numbers(alphas, "alphas"), (fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d"))
-    secret = read_secret(loaded, demand, gas_stress, f"gas-demand/{loaded.name}")
+    secret = read_secret(
+        loaded, demand, gas_stress, f"gas-demand/{loaded.name}", unit=demand_unit, sheet=demand_sheet
+    )
     directory = writable_directory(out)
     owner = owner_directory(directory)
     # What can be refused was refused; the markets need linopy, which takes a while to load.

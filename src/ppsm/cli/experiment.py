@@ -10,9 +10,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from ppsm.cases.schema import builtin_cases
 from ppsm.cli.app import EXIT_INTERRUPTED, app
 from ppsm.cli.output import writable_directory
+from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
+from ppsm.extras import insist_on
 from ppsm.interrupts import termination_interrupts
 
 if TYPE_CHECKING:
@@ -33,16 +36,18 @@ def experiment(
     clear_seconds: Annotated[float | None, typer.Option(help="Limit for clearing one game.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed instances again.")] = False,
 ) -> None:
-    """Run a grid of instances with seeded noise on a case's public demand, one row each in Parquet.
+    """Run a grid of instances with seeded noise on a case's demand, one row each in Parquet.
 
-    The same command goes on where a run was stopped, by Ctrl-C, SIGTERM or otherwise. Exit codes: 0 all rows
-    are there (failed instances are rows too); 2 unusable input; 3 the workers died on the original games; 6 a
-    file cannot be used, say on a full disk; 130 interrupted.
+    The demand of a built-in case is public; that of any other is a secret, and its rows go to DIR/owner,
+    which nobody else can enter. The same command goes on where a run was stopped, by Ctrl-C, SIGTERM or
+    otherwise. Exit codes: 0 all rows are there (failed instances are rows too); 2 unusable input; 3 the
+    workers died on the original games; 6 a file cannot be used, say on a full disk; 130 interrupted.
     """
     # The markets need linopy, which takes a while to load.
     from ppsm.experiments.grid import adjusted, named, read_experiment
     from ppsm.experiments.run import run_experiment
     from ppsm.experiments.store import RowStore
+    from ppsm.owner.release_files import OWNER_MODE
 
     is_file = grid.endswith(".toml")
     if is_file and case is not None:
@@ -51,8 +56,14 @@ def experiment(
         )
     declared = read_experiment(Path(grid)) if is_file else named(grid, case or "northeast")
     chosen = adjusted(declared, repetitions=reps, clear_seconds=clear_seconds)
-    directory = writable_directory(out)
-    store = RowStore(directory)
+    shared, public = writable_directory(out), chosen.case in builtin_cases()
+    if cache is not None and not public:
+        raise InputError(
+            f"--cache {cache} was given beside a case of your own, whose commitments tell of its demand; "
+            "expected none: leave it out."
+        )
+    directory = shared if public else owner_directory(shared)
+    store = RowStore(directory) if public else RowStore(directory, mode=OWNER_MODE)
     try:
         with termination_interrupts(), _engine(cluster, workers) as engine, _live(chosen) as say:
             tally = run_experiment(chosen, store, engine, say, cache, retry_failed=retry_failed)
@@ -62,8 +73,10 @@ def experiment(
             "go on.\n"
         )
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    sys.stdout.write(f"{tally.done} rows in {directory}, {tally.failed} failed; {_shares(tally)}\n")
-    sys.stdout.write(f"tables and figures: ppsm report {directory}\n")
+    say_end = sys.stdout.write if public else sys.stderr.write
+    say_end("" if public else "for the owner only: do not pass on\n")
+    say_end(f"{tally.done} rows in {directory}, {tally.failed} failed; {_shares(tally)}\n")
+    say_end(f"tables and figures: ppsm report {directory}\n")
 
 
 @contextmanager
@@ -131,6 +144,7 @@ def report(
     ] = None,
 ) -> None:
     """Make tables and figures of the rows of an experiment: Markdown, CSV, SVG, PNG and one HTML page."""
+    insist_on("figures", "a report")
     from ppsm.experiments.report import write_report
     from ppsm.experiments.store import RowStore
 

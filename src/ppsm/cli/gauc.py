@@ -17,6 +17,7 @@ from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.stress import outside_calibration
 from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, interruptible
 from ppsm.errors import InputError
+from ppsm.extras import insist_on
 
 if TYPE_CHECKING:
     from ppsm.markets.check.certificate import Certificate
@@ -58,6 +59,7 @@ def gauc(
     if not 0 < gap < 1 or math.isnan(time_limit) or time_limit <= 0:
         raise InputError(f"gap {gap} and time limit {time_limit}: expected 0 < gap < 1 and a positive limit.")
     if map_file is not None:
+        insist_on("figures", "--map")
         from ppsm.figures.style import check_picture_path
 
         check_picture_path(map_file)

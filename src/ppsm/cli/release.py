@@ -18,7 +18,7 @@ from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import app, interruptible
 from ppsm.cli.output import writable_directory
-from ppsm.cli.secret import owner_directory, read_secret
+from ppsm.cli.secret import DemandSheet, DemandUnit, owner_directory, read_secret
 from ppsm.cli.units import fraction
 from ppsm.errors import InputError
 from ppsm.privacy import Sensitive
@@ -76,8 +76,13 @@ def release(
         ),
     ] = None,
     demand: Annotated[
-        Path | None, typer.Option(help="The secret demand: a CSV file node,demand_mwh instead of a stress.")
+        Path | None,
+        typer.Option(
+            help="The secret demand: a CSV file node,demand_mwh or an Excel workbook instead of a stress."
+        ),
     ] = None,
+    demand_unit: DemandUnit = None,
+    demand_sheet: DemandSheet = None,
     prior: Annotated[
         Path | None, typer.Option(help="Public knowledge: a CSV file node,mean_mwh,spread_mwh.")
     ] = None,
@@ -105,7 +110,7 @@ def release(
     check_stress(loaded, power_stress, gas_stress)
     widths = fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d")
     name = dataset or f"gas-demand/{loaded.name}"
-    secret = read_secret(loaded, demand, gas_stress, name)
+    secret = read_secret(loaded, demand, gas_stress, name, unit=demand_unit, sheet=demand_sheet)
     if predictor is PredictorName.LEARNED and demand is None and case not in builtin_cases():
         _refuse_to_learn_from_the_secret(loaded, model)
     figures = _published_figures(predictor, published)

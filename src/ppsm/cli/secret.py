@@ -1,17 +1,34 @@
 """What commands on the owner's side share: the secret, and a directory for one reader."""
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ppsm.cases import Case, read_demand
 from ppsm.errors import InputError
 from ppsm.files import sync_directory
 from ppsm.privacy import Sensitive
 
+# What --demand is read with, in every command that has it.
+DemandUnit = Annotated[
+    str | None, typer.Option(help="Unit of the file's demands where its column says none: kWh, MWh or GWh.")
+]
+DemandSheet = Annotated[str | None, typer.Option(help="Sheet of the demands in an Excel workbook.")]
 
-def read_secret(case: Case, demand: Path | None, gas_stress: float | None, dataset: str) -> Sensitive:
+
+def read_secret(
+    case: Case,
+    demand: Path | None,
+    gas_stress: float | None,
+    dataset: str,
+    *,
+    unit: str | None = None,
+    sheet: str | None = None,
+) -> Sensitive:
     """The demand of a file or of the case at a gas stress; exactly one of them must be given."""
     if demand is not None and gas_stress is None:
-        vector = read_demand(demand, case)
+        vector = read_demand(demand, case, unit=unit, sheet=sheet)
     elif gas_stress is not None and demand is None:
         vector = case.demand_mwh(gas_stress)
     else:

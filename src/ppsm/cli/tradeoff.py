@@ -18,6 +18,7 @@ from ppsm.cli.output import summary_lines, writable_directory
 from ppsm.cli.secret import owner_directory
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
+from ppsm.extras import insist_on
 from ppsm.files import write_atomically
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def tradeoff(
     done so far, complete; the same command goes on from there. Exit codes: 0 done; 2 unusable input; 130
     interrupted.
     """
+    insist_on("figures", "the picture of a trade-off")
     loaded = load_case(case)
     check_stress(loaded, power_stress, gas_stress)
     if draws < 1:

@@ -6,6 +6,7 @@ Step 2b, the leader's problem with prices fixed, is in :mod:`ppsm.coordinations.
 from dataclasses import replace
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
@@ -91,6 +92,12 @@ class GameCoordination:
         return self._seat.name
 
     @property
+    def felt_names(self) -> tuple[str, ...]:
+        """The leader's variables, and answers of other followers that this one feels."""
+        answers = self._program.follower.column_names
+        return (*self._program.variable_names, *(answers[i] for i in self._sides.felt_columns))
+
+    @property
     def public_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Least and largest value of each entry."""
         return self._bounds
@@ -106,18 +113,16 @@ class GameCoordination:
     def decide(self, demand: FloatArray, prices: FloatArray | None) -> Decision:
         """The leader's problem with prices fixed, see :mod:`ppsm.coordinations.fixed_prices`."""
         minimised = None if prices is None else self._follower.sign * self._checked_prices(prices)
-        public = Public(self._checked(demand), *self._bounds)
+        public = Public(self._follower.checked(demand), *self._bounds)
         found = decide_at_prices(self._sides, self._follower.parameter_map, public, minimised)
         if found is None:
             raise InputError(
                 "the leader has no decision that any demand within the public bounds allows: mend the game "
                 "or widen the bounds."
             )
-        answers = self._program.follower.column_names
-        names = (*self._program.variable_names, *(answers[i] for i in self._sides.felt_columns))
         felt = np.concatenate([found.variables, found.felt_answers])
         what = "leader's variables" + (" and answers of earlier followers" if found.felt_answers.size else "")
-        return Decision(felt, names, what, found.cost, found.status)
+        return Decision(felt, self.felt_names, what, found.cost, found.status)
 
     def follower_at(self, decision: Decision) -> Follower:
         """The follower with what it feels of the decision moved to its right-hand sides."""
@@ -136,10 +141,17 @@ class GameCoordination:
     def _own(self, decision: Decision) -> FloatArray:
         return decision.felt[: len(self._program.variable_names)]
 
-    def clear(self, demand: FloatArray) -> Outcome:
-        """Solve the game exactly at a demand; Ctrl-C is raised, since an answer cut short is no outcome."""
+    def labelled(self, demand: ArrayLike) -> xr.DataArray:
+        """A vector, such as a release, with labels and in the shape that the model has the parameter."""
+        return self._follower.labelled(demand)
+
+    def clear(self, demand: ArrayLike) -> Outcome:
+        """Solve the game exactly at a demand; Ctrl-C is raised, since an answer cut short is no outcome.
+
+        A demand that has labels, such as a release or a Series, is aligned by them.
+        """
         shift = np.zeros(self._program.follower.shape[0])
-        shift[self._seat.rows] = self._follower.parameter_map @ self._checked(demand)
+        shift[self._seat.rows] = self._follower.parameter_map @ self._follower.checked(demand)
         moved = replace(self._program, follower=self._program.follower.shifted(shift))
         with watched() as watch:
             found = solve_bilevel(moved, time_limit=self.time_limit)
@@ -151,10 +163,18 @@ class GameCoordination:
         if len(self._followers.seats) > 1:
             values = self._followers.objectives(moved, found.variables, found.responses)
         return Outcome(
-            found.status, found.leader_objective, found.leader_bound, found.gap, values, prices, solved=1
+            found.status,
+            found.leader_objective,
+            found.leader_bound,
+            found.gap,
+            values,
+            prices,
+            solved=1,
+            price_names=self.price_names,
+            felt=np.concatenate([found.variables, found.responses[self._sides.felt_columns]]),
         )
 
-    def market_result(self, demand: FloatArray) -> MarketResult:
+    def market_result(self, demand: ArrayLike) -> MarketResult:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names)
 
@@ -165,9 +185,6 @@ class GameCoordination:
         return enclosed_optimum(
             self._program, self._follower.parameter_map, self._bounds, self._own(decision), bands
         )
-
-    def _checked(self, demand: ArrayLike) -> FloatArray:
-        return frozen_vector(demand, len(self.entry_names), "the demand", names=self.entry_names)
 
     def _checked_prices(self, prices: ArrayLike) -> FloatArray:
         return frozen_vector(prices, len(self.price_names), "the price", names=self.price_names)

@@ -10,15 +10,17 @@ used here.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
+from ppsm.coordinations.gas_side import BURN_UNIT, GasSide
 from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError
 from ppsm.fidelity.problem import Bands
-from ppsm.games.follower import Follower
 from ppsm.interrupts import watched
 from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 from ppsm.markets.model.followers import PowerAnswer
@@ -33,7 +35,7 @@ from ppsm.status import Status
 GAS, ELECTRICITY = "gas", "electricity"
 
 
-class GaucCoordination:
+class GaucCoordination(GasSide):
     """GAUC of a case at one power stress.
 
     Parameters
@@ -58,45 +60,18 @@ class GaucCoordination:
         time_limit: float = math.inf,
         proof: bool = True,
     ) -> None:
-        self.case, self.power_stress = case, float(power_stress)
+        self.power_stress = float(power_stress)
         self.solver = GasAwareCommitment(case) if solver is None else solver
+        super().__init__(case, self.solver.followers.gas.market)
         self.gap, self.time_limit, self.proof = gap, time_limit, proof
         self.followers = self.solver.followers
         self._decided: dict[tuple[int, ...], PowerAnswer | None] = {}
         self.decisions_solved = 0
 
     @property
-    def entry_names(self) -> tuple[str, ...]:
-        """The deliveries of the case."""
-        return self.case.delivery_ids
-
-    @property
-    def unit(self) -> str:
-        """Daily demand in MWh."""
-        return "MWh"
-
-    @property
-    def price_names(self) -> tuple[str, ...]:
-        """The junctions of the gas network."""
-        return tuple(row.junction for row in self.case.junctions)
-
-    @property
     def sensitive_follower(self) -> str:
         """The gas market."""
         return GAS
-
-    @property
-    def public_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Zero and the maximum daily quantities of the case."""
-        return np.zeros(len(self.case.deliveries)), self.case.mdq_mwh()
-
-    def row_prices(self, follower_prices: FloatArray) -> FloatArray:
-        """Those of the junctions' balances."""
-        return follower_prices[self.followers.gas.market.balance_rows]
-
-    def entry_prices(self, prices: FloatArray) -> FloatArray:
-        """Gas prices at the deliveries."""
-        return np.asarray(self.followers.gas.market.demand_to_balance.T @ prices)
 
     def decide(self, demand: FloatArray, prices: FloatArray | None) -> Decision:
         """UC at the levels that the predicted prices ask for; the demand is not needed for it."""
@@ -113,11 +88,9 @@ class GaucCoordination:
         ):
             power = self._commitment_at(tried)
             if power is not None:
-                names = tuple(link.fleet for link in self.case.links)
                 burn = power.dispatch.burn_mwh
-                return Decision(
-                    burn, names, "MWh of gas a day", power.leader_cost_usd, Status.INCUMBENT, note, power
-                )
+                cost = power.leader_cost_usd
+                return Decision(burn, self.felt_names, BURN_UNIT, cost, Status.INCUMBENT, note, power)
         raise InputError(
             f"no commitment of the case '{self.case.name}' was found that serves a power stress of "
             f"{self.power_stress:g}: choose a lower one."
@@ -142,21 +115,16 @@ class GaucCoordination:
             )
         return self._decided[key]
 
-    def follower_at(self, decision: Decision) -> Follower:
-        """The gas market beside the burn of the plants."""
-        nothing = np.zeros(len(self.entry_names))
-        return self.followers.gas.market.follower(nothing, decision.felt)
-
-    def clear(self, demand: FloatArray) -> Outcome:
+    def clear(self, demand: ArrayLike) -> Outcome:
         """Solve GAUC at a demand; Ctrl-C is raised, since an answer cut short is no outcome."""
         with watched() as watch:
             solution = self.solver.solve(
                 self.power_stress, demand, gap=self.gap, time_limit=self.time_limit, proof=self.proof
             )
             watch.check()
-        return outcome_of(solution)
+        return replace(outcome_of(solution), price_names=self.price_names)
 
-    def market_result(self, demand: FloatArray) -> MarketResult:
+    def market_result(self, demand: ArrayLike) -> MarketResult:
         """What the markets publish."""
         return published(self.clear(demand), GAS, self.price_names)
 
@@ -165,7 +133,7 @@ class GaucCoordination:
         power = decision.detail
         if not isinstance(power, PowerAnswer):
             return "the decision does not say which bids were selected"
-        gas = self.followers.gas.market
+        gas = self.market
         program = self.follower_at(decision).program
         inside = EntryBands.of(bands, program, 1.0, len(self.entry_names))
         open_prices = BandedPrices(program, self.follower_at(decision).parameter_map, inside)
@@ -175,7 +143,7 @@ class GaucCoordination:
             weights[gas.balance_rows[self.followers.gas.plants[plant]]] = 1.0
             if open_prices.highest(weights) > caps[plant]:
                 return "prices within the bands can make a selected bid invalid"
-        return CostOfPrivacy(-math.inf, decision.leader_cost)
+        return CostOfPrivacy(-math.inf, power.leader_cost_usd)
 
 
 def case_days(
@@ -206,4 +174,5 @@ def outcome_of(solution: GaucSolution) -> Outcome:
         values=values,
         prices=solution.gas_prices_usd_per_mwh,
         solved=solution.solved,
+        felt=solution.burn_mwh,
     )

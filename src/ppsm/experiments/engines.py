@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ppsm.errors import InputError
 from ppsm.experiments.tuning import HARNESS
+from ppsm.extras import insist_on
 from ppsm.interrupts import watched
 
 if TYPE_CHECKING:
@@ -171,12 +172,9 @@ class ClusterEngine:
 @contextmanager
 def cluster(address: str, workers: int) -> Iterator[ClusterEngine]:
     """Connect to a scheduler; ``local`` starts one here with some workers."""
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise InputError(
-            "--cluster needs Dask, which is not installed: pip install 'ppsm[cluster]'."
-        ) from None
+    insist_on("cluster", "--cluster")
+    from distributed import Client, LocalCluster
+
     if address == "local":
         with (
             LocalCluster(

@@ -4,9 +4,7 @@ What may be shared and what may not are different types: an :class:`ExampleRelea
 may with public test data only, the secret never.
 """
 
-import io
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -15,35 +13,35 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib import rc_context
-from matplotlib.figure import Figure
 
 import ppsm
 from ppsm.arrays import FloatArray
+from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError, PrivacyError
+from ppsm.experiments import story
 from ppsm.experiments.conclusion import Comparison
-from ppsm.experiments.panels import demand_panel, error_panels
-from ppsm.experiments.summaries import HEADINGS
+from ppsm.experiments.story import money
+from ppsm.experiments.summaries import HEADINGS, shown
 from ppsm.experiments.variants import LEARNED
-from ppsm.figures.maps import price_panels
+from ppsm.extras import installed
 from ppsm.mechanism.dossier import Dossier, Step
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
 
-_REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
-_PLAIN = "After: cleared with Laplace noise"
+_PLAIN, _REPAIRED = "plain Laplace noise", "PPSM's release"
 # What the page says of a step's output.
 _RESULTS = {
     "values": "values",
     "prices": "prices",
     "status": "status",
-    "value": "market's cost, $",
-    "cost": "leader's cost, $",
+    "value": "market's cost",
+    "cost": "leader's cost",
     "widening": "bands widened by the factor",
     "gap": "gap",
     "note": "",
 }
+_AMOUNTS = ("value", "cost")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,9 +96,11 @@ def shareable_page(setting: Setting, example: ExampleRelease, comparison: Compar
             "the owner's page only."
         )
     sentences = _release_sentences(dossier) if comparison is None else comparison.sentences
-    noise, prices = dossier.noisy.record, _prices(example)
-    return _render(
+    noise = dossier.noisy.record
+    told = story.released(dossier) if comparison is None else story.compared(comparison, noise.alpha)
+    return render_page(
         "shareable.html",
+        story=told,
         setting=setting.without_secret if comparison is None else setting,
         private=dossier.private,
         statement=dossier.statement,
@@ -108,8 +108,10 @@ def shareable_page(setting: Setting, example: ExampleRelease, comparison: Compar
         alpha=noise.alpha,
         sentences=sentences,
         **_comparison_parts(comparison),
-        maps=price_pictures(setting.case, prices),
-        has_plain=_PLAIN in prices,
+        map=price_picture(setting.case, example),
+        map_words=_map_words(example),
+        has_before=dossier.publication is not None,
+        has_plain=_PLAIN in _prices_after(example),
         publication_words=_publication_words(dossier),
         steps=[{**each.to_dict(), "words": _step_words(each)} for each in dossier.steps],
         theory_words=_theory_words(dossier),
@@ -132,25 +134,22 @@ def _owner_text(setting: Setting, truth: FloatArray, example: ExampleRelease, co
         {"name": name, "cells": list(zip(labels, map(float, cells), strict=True))}
         for name, *cells in zip(names, truth, noisy, released, released - truth, strict=True)
     ]
-    return _render(
+    return render_page(
         "owner.html",
         setting=setting,
         public=not example.dossier.private,
         alpha=example.dossier.noisy.record.alpha,
         l1_noisy=float(np.abs(noisy - truth).sum()),
         l1_released=float(np.abs(released - truth).sum()),
-        picture=inline_svg(
-            demand_panel(names, truth, noisy, released),
-            "demand",
-            "True, noisy and released demand of every delivery",
-        ),
+        picture=_demand_picture(names, truth, noisy, released),
         entries=entries,
         sentences=comparison.sentences,
         **_comparison_parts(comparison),
     )
 
 
-def _render(template: str, **content: Any) -> str:
+def render_page(template: str, **content: Any) -> str:
+    """A page of ours, with its style and what draws its pictures inside."""
     environment = Environment(
         loader=PackageLoader("ppsm.experiments"),
         autoescape=True,
@@ -159,8 +158,10 @@ def _render(template: str, **content: Any) -> str:
         lstrip_blocks=True,
     )
     style = resources.files("ppsm.experiments").joinpath("templates/style.css").read_text(encoding="utf-8")
+    environment.filters["shown"] = shown
     environment.globals.update(
         style=Markup(style),  # noqa: S704 - our own file
+        scripts=page_scripts(),
         version=ppsm.__version__,
         headings=list(HEADINGS),
     )
@@ -176,47 +177,75 @@ def _comparison_parts(comparison: Comparison | None) -> dict[str, Any]:
             for each in comparison.summaries
         ],
         "has_learned": any(row.mechanism == LEARNED for row in comparison.rows),
-        "error_pictures": [
-            inline_svg(figure, name, title) for name, (title, figure) in error_panels(comparison.rows).items()
-        ],
+        "error_pictures": _error_pictures(comparison),
     }
 
 
-def price_pictures(case: Case, prices_usd_per_mwh: Mapping[str, FloatArray]) -> list[Markup]:
-    """Maps of both networks with gas prices on one scale, one picture for each title."""
-    return [
-        inline_svg(figure, f"map{index}", f"Map of gas prices: {title}")
-        for index, (title, figure) in enumerate(price_panels(case, prices_usd_per_mwh).items())
-    ]
+# Pictures need the extra ``ppsm[figures]``; a page without them tells the same, and says how to get them.
 
 
-def inline_svg(figure: Figure, name: str, description: str) -> Markup:
-    """A figure as SVG for the inside of a page: no prologue, names of its own, letters as text."""
-    stream = io.StringIO()
-    with rc_context({"svg.hashsalt": "ppsm", "svg.fonttype": "none"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.03)
-    text = stream.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = _REFERENCE.sub(rf"\g<1>{name}-", text)
-    width, height = (float(number) for number in re.findall(r'(?:width|height)="([\d.]+)pt"', text)[:2])
-    opening = (
-        f'<svg role="img" aria-label="{description}" viewBox="0 0 {width:g} {height:g}" '
-        'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
-    )
-    return Markup(opening + text[text.index(">") + 1 :])  # noqa: S704 - our own drawing
+def page_scripts() -> Markup | None:
+    """What draws the pictures of a page; None where they cannot be drawn."""
+    if not installed("figures"):
+        return None
+    from ppsm.figures.embed import chart_scripts
+
+    return chart_scripts()
 
 
-def _prices(example: ExampleRelease) -> Mapping[str, FloatArray]:
-    """Prices that may be shown: published ones, and those of the game cleared with a release."""
-    found = {}
+def _error_pictures(comparison: Comparison) -> list[Markup]:
+    if not installed("figures"):
+        return []
+    from ppsm.experiments.charts import error_charts
+    from ppsm.figures.embed import embedded
+
+    return [embedded(chart, name, title) for name, (title, chart) in error_charts(comparison.rows).items()]
+
+
+def _demand_picture(
+    names: tuple[str, ...], truth: FloatArray, noisy: FloatArray, released: FloatArray
+) -> Markup | None:
+    if not installed("figures"):
+        return None
+    from ppsm.experiments.charts import demand_chart
+    from ppsm.figures.embed import embedded
+
+    chart = demand_chart(names, truth, noisy, released)
+    return embedded(chart, "demand", "True, noisy and released demand of every delivery")
+
+
+def price_picture(case: Case, example: ExampleRelease) -> Markup | None:
+    """One map: how prices differ from the published ones, or where nothing is published, what they are."""
+    after = _prices_after(example)
+    if not installed("figures") or not after:
+        return None
+    from ppsm.figures.embed import embedded
+    from ppsm.figures.price_map import difference_map, price_map
+
     publication = example.dossier.publication
-    if publication is not None:
-        found["Before: published by the market"] = publication.result.prices
-    for dossier, title in (
-        (example.plain, _PLAIN),
-        (example.dossier, "After: cleared with PPSM's release"),
-    ):
+    if publication is None:
+        return embedded(price_map(case, after[_REPAIRED]), "map", "Map of gas prices with the release")
+    chart = difference_map(case, publication.result.prices, after)
+    return embedded(chart, "map", "Map of how gas prices differ from the published ones")
+
+
+def _map_words(example: ExampleRelease) -> str:
+    """The largest change of a price with each release, where the prices before are known."""
+    publication = example.dossier.publication
+    if publication is None:
+        return ""
+    largest = {
+        title: float(np.abs(prices - publication.result.prices).max()) * MWH_PER_MMBTU
+        for title, prices in _prices_after(example).items()
+    }
+    said = [f"${value:.2f} with {title}" for title, value in largest.items()]
+    return f"The largest change of a price, per MMBtu: {', '.join(said)}." if said else ""
+
+
+def _prices_after(example: ExampleRelease) -> Mapping[str, FloatArray]:
+    """Prices of the game cleared with a release, by what it was cleared with."""
+    found = {}
+    for title, dossier in ((_REPAIRED, example.dossier), (_PLAIN, example.plain)):
         evaluation = None if dossier is None else dossier.evaluation
         if evaluation is not None and evaluation.prices is not None:
             found[title] = evaluation.prices
@@ -246,11 +275,11 @@ def _release_sentences(dossier: Dossier) -> list[str]:
     if evaluation is None or evaluation.leader_cost is None:
         status = "" if evaluation is None else f" ({evaluation.status})"
         return [f"The game could not be cleared with the release{status}.", hidden]
-    said = f"With the release the power operator pays {evaluation.leader_cost:,.0f} $"
+    said = f"With the release the power operator pays {money(evaluation.leader_cost)}"
     if dossier.publication is not None:
         before = dossier.publication.result.leader_cost
         change = 100.0 * (evaluation.leader_cost - before) / max(abs(before), 1e-12)
-        said += f"; the market published a cost of {before:,.0f} $, which is a difference of {change:+.4f} %"
+        said += f"; the market published a cost of {money(before)}, which is a difference of {change:+.4f} %"
     gap = evaluation.gap
     tail = "" if gap is None else f" The cost with the release is known to a MIP gap of {100 * gap:.4f} %."
     return [f"{said}.{tail}", hidden]
@@ -264,7 +293,7 @@ def _step_words(step: Step) -> str:
         if isinstance(value, list):
             words.append(f"{len(value)} {title}")
         elif isinstance(value, float | int):
-            words.append(f"{title} {value:,.6g}")
+            words.append(f"{title} {money(value) if name in _AMOUNTS else f'{value:,.3g}'}")
         elif value:
             words.append(f"{title} {value}".strip())
     return ", ".join(words)

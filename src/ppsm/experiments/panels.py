@@ -1,7 +1,7 @@
 """All pictures of rows and their summaries: pure functions of them.
 
-:func:`stress_heatmaps` and :func:`distributions` are for a report, :func:`tradeoff_figure` for a trade-off;
-:func:`error_panels` and :func:`demand_panel` are small single panels, which a page arranges to fit its width.
+:func:`stress_heatmaps` and :func:`distributions` are for a report, :func:`tradeoff_figure` for a trade-off.
+Those that a page shows interactively are in ``charts``.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,22 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch, Rectangle
 
-from ppsm.arrays import FloatArray
 from ppsm.experiments.row import Row
-from ppsm.experiments.summaries import MECHANISM_TITLES, Summary, grouped, least_eta
+from ppsm.experiments.summaries import Summary, grouped, least_eta
 from ppsm.experiments.variants import LEARNED, Variant
-from ppsm.figures.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    LIGHT_GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    new_figure,
-)
+from ppsm.figures.colours import BLUE, GREEN, LIGHT_GREY, ORANGE, PURPLE, SKY, VERMILION
+from ppsm.figures.style import new_figure
 from ppsm.mechanism.mechanisms import MECHANISMS
 
 # Colour and marker.
@@ -288,92 +277,3 @@ def _line(axes: Axes, summaries: Sequence[Summary], mechanism: str, column: str)
             alphas, values, color=colour, marker=marker, linewidth=width, markersize=4 + width,
             label=mechanism,
         )  # fmt: skip
-
-
-_ERROR_PANELS: tuple[tuple[str, str, Measure], ...] = (
-    ("feasible", "Cleared, % of the draws", lambda row: 100.0 * row.feasible),
-    ("leader", "Error of the power operator's cost, %", _error("leader")),
-    ("gas", "Error of the gas market's cost, %", _error("gas")),
-    ("distance", "L1 distance to the true demand, MWh", lambda row: row.l1_released),
-)
-
-
-def error_panels(rows: Sequence[Row]) -> dict[str, tuple[str, Figure]]:
-    """Means over the draws with the range from least to largest, by alpha and mechanism; with titles."""
-    panels = {}
-    for name, title, measure in _ERROR_PANELS:
-        figure = new_figure(_PANEL_INCHES, 3.3)
-        axes = figure.add_subplot()
-        _draw_measure(axes, rows, measure, has_range=name != "feasible")
-        axes.set_title(title, fontsize=10, loc="left")
-        if name == "distance":
-            axes.set_yscale("log")
-        else:
-            axes.set_ylim(bottom=0.0)
-        panels[name] = title, figure
-    return panels
-
-
-def _draw_measure(axes: Axes, rows: Sequence[Row], measure: Measure, *, has_range: bool) -> None:
-    alphas = sorted({row.alpha for row in rows})
-    ran = {(row.mechanism, row.alpha) for row in rows}
-    styles = {name: style for name, style in _STYLES.items() if name in _mechanisms(rows)}
-    for number, (mechanism, (colour, marker)) in enumerate(styles.items()):
-        offset = _STEP * (number - (len(styles) - 1) / 2)
-        for place, alpha in enumerate(alphas):
-            if (mechanism, alpha) in ran:
-                values = _values(rows, mechanism, alpha, measure)
-                _draw_mean(axes, place + offset, values, colour, marker, has_range=has_range)
-    handles = [
-        axes.plot([], [], marker, color=colour, markeredgecolor=BLACK, label=MECHANISM_TITLES[mechanism])[0]
-        for mechanism, (colour, marker) in styles.items()
-    ]
-    axes.figure.legend(
-        handles=handles, loc="outside lower center", ncols=4, fontsize=8.5, frameon=False, columnspacing=1.2
-    )
-    axes.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas], fontsize=8.5)
-    axes.set_xlim(-0.5, len(alphas) - 0.5)
-    # Mechanisms stand side by side: what is between two lines has one alpha.
-    for place in range(1, len(alphas)):
-        axes.axvline(place - 0.5, color=LIGHT_GREY, linewidth=0.8)
-    axes.set_xlabel("alpha, MWh", fontsize=8.5)
-    axes.tick_params(axis="y", labelsize=8.5)
-    axes.grid(axis="y", color=LIGHT_GREY, linewidth=0.4)
-
-
-def _draw_mean(
-    axes: Axes, place: float, values: list[float], colour: str, marker: str, *, has_range: bool
-) -> None:
-    if not values:
-        axes.annotate(
-            "none\ncleared", (place, 0.05), xycoords=("data", "axes fraction"),
-            ha="center", va="bottom", fontsize=7.5, color=colour,
-        )  # fmt: skip
-        return
-    if has_range:
-        axes.vlines(place, min(values), max(values), color=colour, linewidth=2.5)
-    axes.plot(
-        place, float(np.mean(values)), marker, color=colour, markersize=7, markeredgecolor=BLACK,
-        clip_on=False, zorder=3,
-    )  # fmt: skip
-
-
-def demand_panel(names: Sequence[str], true: FloatArray, noisy: FloatArray, released: FloatArray) -> Figure:
-    """True, noisy and released demand of every delivery: for the owner's page only."""
-    figure = new_figure(_PANEL_INCHES, 1.1 + 0.2 * len(names))
-    axes = figure.add_subplot()
-    places = np.arange(len(names))[::-1]
-    axes.hlines(places, np.minimum(true, noisy), np.maximum(true, noisy), color=LIGHT_GREY, linewidth=1.5)
-    for values, colour, marker, size, label in (
-        (true, BLACK, "|", 11, "true"),
-        (noisy, GREY, "o", 4, "noisy"),
-        (released, BLUE, "D", 4.5, "released"),
-    ):
-        axes.plot(values, places, marker, color=colour, markersize=size, markeredgewidth=1.6, label=label)
-    axes.set_yticks(places, list(names), fontsize=7.5)
-    axes.set_ylim(-0.8, len(names) - 0.2)
-    axes.tick_params(axis="x", labelsize=8)
-    axes.set_xlabel("MWh a day", fontsize=8.5)
-    axes.grid(axis="x", color=LIGHT_GREY, linewidth=0.4)
-    figure.legend(loc="outside upper center", ncols=3, fontsize=8.5, frameon=False)
-    return figure

@@ -1,17 +1,18 @@
 """The report of an experiment: a pure function of its rows, in Markdown, CSV, SVG, PNG and one HTML page."""
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from jinja2 import Environment, PackageLoader
 from matplotlib.figure import Figure
 
+from ppsm.experiments.charts import stress_chart
+from ppsm.experiments.pages import render_page
 from ppsm.experiments.panels import distributions, stress_heatmaps
 from ppsm.experiments.published import CITATION
 from ppsm.experiments.row import Row
+from ppsm.experiments.story import experiment
 from ppsm.experiments.summaries import (
     PAPER,
     Table,
@@ -19,13 +20,13 @@ from ppsm.experiments.summaries import (
     as_markdown,
     cell_tables,
     gas_words,
-    shown,
     status_table,
     table1,
     table2,
     time_table,
 )
 from ppsm.experiments.variants import PRIOR_SPREAD, Variant
+from ppsm.figures.embed import embedded
 from ppsm.figures.style import save_figure
 from ppsm.files import write_atomically
 
@@ -45,6 +46,7 @@ _FIGURES: dict[str, tuple[Callable[[Sequence[Row]], Figure], str]] = {
         "box.",
     ),
 }
+_WHOSE = {"leader": "the leader's cost", "gas": "the gas market's cost"}
 _NOTE = (
     "Errors are means of absolute differences to the original game, over the runs in which the game could be "
     "cleared; distances are over all runs. Runs are paired: all mechanisms see the same noise, and all rows "
@@ -85,7 +87,7 @@ def write_report(
             save_figure(figure, directory / f"{name}.{ending}")
     notes = [*_missing_notes(missing), _facts(rows), *notes_on(rows, tables)]
     write_atomically(directory / "report.md", _markdown(rows, notes, tables, cells))
-    write_atomically(directory / "report.html", _html(rows, notes, tables, cells, directory))
+    write_atomically(directory / "report.html", _html(rows, notes, tables, cells))
 
 
 def _missing_notes(missing: Mapping[str, tuple[int, int]]) -> list[str]:
@@ -166,19 +168,18 @@ def _html(
     notes: Sequence[str],
     tables: Sequence[Table],
     cells: Sequence[Table],
-    directory: Path,
 ) -> str:
-    environment = Environment(loader=PackageLoader("ppsm.experiments"), autoescape=True)
-    environment.filters["shown"] = shown
     figures = [
-        {"caption": caption, "data": base64.b64encode((directory / f"{name}.svg").read_bytes()).decode()}
-        for name, (_, caption) in _FIGURES.items()
+        embedded(stress_chart(rows, whose), f"{whose}-cells", f"Error of {owner} by stress cell, and runs")
+        for whose, owner in _WHOSE.items()
     ]
-    return environment.get_template("report.html").render(
+    return render_page(
+        "report.html",
         title=_title(rows),
+        story=experiment(rows),
         notes=notes,
         tables=[table.as_read() for table in tables],
-        figures=figures,
+        figures=list(zip(_WHOSE.values(), figures, strict=True)),
         cells=cells,
         failures=_failures(rows),
     )

@@ -8,6 +8,7 @@ ends.
 """
 
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,8 +16,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import polars as pl
 
 from ppsm.errors import FileFormatError, InputError
 from ppsm.experiments.row import Cell, Key, Row
@@ -25,7 +25,8 @@ from ppsm.mechanism.coordination import Outcome
 
 ROWS, PARTS, SETTINGS, ORIGINALS, LOCK = "rows.parquet", "parts", "settings.json", "originals.json", ".lock"
 GRIDS = "grids.json"
-_ARROW = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
+# Parquet by polars, which linopy brings along.
+_COLUMN = {str: pl.String, float: pl.Float64, int: pl.Int64, bool: pl.Boolean}
 
 
 class RowStore:
@@ -143,28 +144,25 @@ def _outcome(entry: dict[str, Any]) -> Outcome:
     return replace(Outcome.from_dict(entry), solved=int(entry["solved"]))
 
 
-def _arrow_type(hint: Any) -> pa.DataType:
+def _column_type(hint: Any) -> type[pl.DataType]:
     """That of a column, which may be None or not."""
-    return _ARROW[next((each for each in get_args(hint) if each in _ARROW), hint)]
+    return _COLUMN[next((each for each in get_args(hint) if each in _COLUMN), hint)]
 
 
 def _parquet(rows: Sequence[Row]) -> bytes:
     """Types are those of the class, since a column may hold nothing but None."""
     hints = get_type_hints(Row)
-    schema = pa.schema([(field.name, _arrow_type(hints[field.name])) for field in fields(Row)])
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([row.to_dict() for row in rows], schema=schema), sink)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    schema = {field.name: _column_type(hints[field.name]) for field in fields(Row)}
+    sink = io.BytesIO()
+    pl.DataFrame([row.to_dict() for row in rows], schema=schema).write_parquet(sink)
+    return sink.getvalue()
 
 
 def _rows_of(file: Path) -> list[Row]:
     content = file.read_bytes()  # a file that may not be read is not damaged
     try:
-        # In one thread: Arrow's others abort a process that ends soon after.
-        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
-        return [Row.from_dict(each) for each in table.to_pylist()]
-    except (OSError, pa.ArrowException, TypeError):
+        return [Row.from_dict(each) for each in pl.read_parquet(io.BytesIO(content)).to_dicts()]
+    except (OSError, pl.exceptions.PolarsError, TypeError):
         raise FileFormatError(
             f"{file} holds no rows of an experiment; remove it or give another directory."
         ) from None

@@ -14,9 +14,10 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import INFINITY, FloatArray, frozen_vector
+from ppsm.arrays import INFINITY, FloatArray, frozen_vector, one_or_each
 from ppsm.errors import InputError, SecretExposureError
 from ppsm.fidelity.tuning import TUNING
+from ppsm.labels import unlabelled
 from ppsm.privacy.released import Released
 from ppsm.privacy.sensitive import Sensitive
 
@@ -46,14 +47,6 @@ def public_values(released: PublicVector | ArrayLike, names: tuple[str, ...]) ->
             "a secret vector was passed to the fidelity phase, which may only see released or public "
             "data; release it first."
         )
-    if isinstance(released, PublicVector) and not isinstance(released, np.ndarray):
-        entries = tuple(released.entry_names)
-        if entries != names and len(entries) == len(names):
-            raise InputError(
-                f"the released vector is labelled '{entries[0]}', ..., the follower's parameter "
-                f"'{names[0]}', ...; expected the same names in the same order."
-            )
-        return _moderate(released.values, names, "the released vector")
     return _moderate(released, names, "the released vector")
 
 
@@ -155,7 +148,7 @@ def _grown(width: Any, size: Any, factor: float) -> Any:
 
 def _numbers(given: ArrayLike, what: str) -> FloatArray:
     try:
-        return np.array(given, dtype=np.float64)
+        return np.array(unlabelled(given, what), dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{what} is {given!r}; expected numbers.") from None
 
@@ -186,7 +179,7 @@ class Prior:
     def strengths(self, names: tuple[str, ...], norm: Norm) -> tuple[FloatArray, FloatArray]:
         """Mean and weight of each entry's prior term."""
         mean = frozen_vector(self.mean, len(names), "the prior mean", names=names)
-        spread = np.broadcast_to(np.asarray(self.spread, dtype=np.float64), mean.shape)
+        spread = one_or_each(self.spread, names, "the prior spread")
         spread = frozen_vector(spread, len(names), "the prior spread", infinite=True, names=names)
         if not (spread > 0).all():
             name = names[int(np.flatnonzero(~(spread > 0))[0])]
@@ -254,8 +247,7 @@ class PublicBounds:
             raise InputError(f"the public bounds are {bounds!r}; expected a pair (lower, upper).") from None
         parts = []
         for what, side in (("lower", lower), ("upper", upper)):
-            filled = _numbers(side, f"the {what} bound")
-            filled = np.full(len(names), float(filled)) if filled.ndim == 0 else filled
+            filled = one_or_each(side, names, f"the {what} bound")
             parts.append(frozen_vector(filled, len(names), f"the {what} bound", infinite=True, names=names))
         for index in np.flatnonzero((parts[0] > parts[1]) | (parts[0] == INFINITY) | (parts[1] == -INFINITY))[
             :1

@@ -43,6 +43,7 @@ from ppsm.fidelity.textbook import search_by_textbook
 from ppsm.fidelity.tuning import TUNING
 from ppsm.fidelity.widening import LeastFactor, factor_by_branching, least_widening, widening_floor
 from ppsm.games.follower import Follower
+from ppsm.labels import aligned
 from ppsm.solvers.conflict import find_conflict
 from ppsm.solvers.highs import HIGHS, solve_lp
 from ppsm.solvers.qp import CLARABEL, PIQP
@@ -75,6 +76,8 @@ def restore(
     our search; they know only the l2 distance and are slower by orders of magnitude. A total that was
     measured with ``released`` weighs in (:class:`~ppsm.fidelity.problem.MeasuredTotal`).
     """
+    if target_prices is not None:
+        target_prices = aligned(target_prices, follower.parameter_names, "the target price")
     bands = Bands.relative(target_value, target_prices, eta_p=eta_p, eta_d=eta_d)
     restorer = Restorer.of(follower)
     return restorer.restore(

@@ -1,11 +1,15 @@
 """What the fidelity phase returns."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.proof.certificate import Certificate, Claim, certify
 from ppsm.status import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,12 @@ class FidelityResult:
             and self.certificate is not None
             and self.certificate.faithful
         )
+
+    def to_series(self) -> "pd.Series[float]":
+        """The vector as a pandas Series, labelled by the entries."""
+        import pandas as pd
+
+        return pd.Series(self.parameter, index=pd.Index(self.labels, name="entry"), name="faithful")
 
     @property
     def value(self) -> float:

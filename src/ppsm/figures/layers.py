@@ -12,8 +12,7 @@ from matplotlib.path import Path
 
 from ppsm.arrays import FloatArray
 from ppsm.cases.schema import Case
-from ppsm.figures.state import GasState, PowerState, gas_ends
-from ppsm.figures.style import (
+from ppsm.figures.colours import (
     BLACK,
     BLUE,
     FUEL_COLOURS,
@@ -23,6 +22,7 @@ from ppsm.figures.style import (
     PRICE_MAP,
     VERMILION,
 )
+from ppsm.figures.state import GasState, PowerState, gas_ends
 
 _WIDEST_PT = 6.0
 _THINNEST_PT = 0.5

@@ -20,18 +20,9 @@ from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case
 from ppsm.errors import InputError
 from ppsm.figures import layers
+from ppsm.figures.colours import BLACK, BLUE, FUEL_COLOURS, GREEN, LIGHT_GREY, ORANGE, PURPLE, VERMILION
 from ppsm.figures.state import GasState, power_state
-from ppsm.figures.style import (
-    BLACK,
-    BLUE,
-    FUEL_COLOURS,
-    GREEN,
-    LIGHT_GREY,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    new_figure,
-)
+from ppsm.figures.style import new_figure
 from ppsm.markets.gauc.solver import GaucSolution
 from ppsm.markets.model.gas import GasMarket, build_gas_market
 

@@ -1,8 +1,4 @@
-"""What all pictures share: colours that colour-blind readers can tell apart, paper sizes, and saving.
-
-Categories use the palette of M. Okabe and K. Ito ("Color Universal Design", 2008); magnitudes use viridis and
-cividis, whose lightness rises evenly, so that they also work in grey.
-"""
+"""What all drawings of matplotlib share: paper sizes and saving."""
 
 from pathlib import Path
 
@@ -11,24 +7,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ppsm.errors import InputError
-
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
-    "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
-)  # fmt: skip
-GREY, LIGHT_GREY = "#777777", "#C8C8C8"
-
-FUEL_COLOURS = {
-    "nuclear": PURPLE,
-    "hydro": SKY,
-    "coal": BLACK,
-    "gas": ORANGE,
-    "oil": VERMILION,
-    "refuse": GREEN,
-    "wind": BLUE,
-    "solar": YELLOW,
-    "other": GREY,
-}
-PRICE_MAP, PRESSURE_MAP = "viridis", "cividis"
 
 FORMATS = (".svg", ".png", ".pdf")
 _DPI = 150

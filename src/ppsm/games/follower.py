@@ -6,7 +6,8 @@ Its cost may have a convex quadratic part, as the cost curves of power markets d
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import linopy
 import numpy as np
@@ -26,19 +27,25 @@ from ppsm.arrays import (
 from ppsm.errors import InputError, ModelError
 from ppsm.games.layout import Layout
 from ppsm.games.linopy_reader import read_linopy
+from ppsm.labels import aligned
 from ppsm.program import LinearProgram
 from ppsm.program.two_level import convex
 from ppsm.solvers.conflict import Conflict, find_conflict
 from ppsm.solvers.highs import HIGHS, PersistentLp
 from ppsm.solvers.qp import solve_convex
 from ppsm.status import Status
+from ppsm.views import View
+
+if TYPE_CHECKING:
+    from ppsm.games.front_ends import ReadFollower
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FollowerOutcome:
     """What the follower does at one parameter vector; value and prices are in the sense of the user's model.
 
-    Vectors are empty unless the status is ``PROVEN_OPTIMAL``; :meth:`conflict` then says why.
+    Printed, it shows its prices, and nothing from which the parameter could be read. Vectors are empty unless
+    the status is ``PROVEN_OPTIMAL``; :meth:`conflict` then says why.
     """
 
     follower: "Follower"
@@ -58,6 +65,19 @@ class FollowerOutcome:
         """Prices of a constraint, in its shape (signs: see :mod:`ppsm.program`)."""
         return self.follower.constraints.shaped(name, self._there(self.prices))
 
+    def __repr__(self) -> str:
+        return f"<FollowerOutcome: {self.status}, parameter hidden>"
+
+    def __str__(self) -> str:
+        return str(self._view())
+
+    def _repr_html_(self) -> str:
+        return self._view().html()
+
+    def _view(self) -> View:
+        rows = self.follower.constraints.summary(self.prices) if self.status.has_answer else []
+        return View(f"follower {self.status}", rows, ("constraint", "price") if rows else ())
+
     def conflict(self) -> Conflict | None:
         """Constraints that cannot hold together, where the follower is infeasible."""
         return find_conflict(self.follower.at(self.parameter))
@@ -71,7 +91,7 @@ class FollowerOutcome:
         return vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Follower:
     """``V(d) = min c'x + 1/2 x'Hx  s.t.  row_lower + F d <= A x <= row_upper + F d,  column bounds``.
 
@@ -86,6 +106,7 @@ class Follower:
     nominal: FloatArray
     variables: Layout
     constraints: Layout
+    parameters: Layout
     curvature: SparseMatrix
     sign: float = 1.0
 
@@ -102,15 +123,8 @@ class Follower:
                 f"the follower's variable '{name}' is integer; expected a linear program, which "
                 "has prices: relax it, or move it to the leader."
             )
-        names = [parameter] if isinstance(parameter, str) else list(parameter)
-        rows = _parameter_rows(names, read.constraints, read.variables)
-        nominal = np.where(
-            np.isfinite(read.program.row_lower), read.program.row_lower, read.program.row_upper
-        )[rows]
         curvature = convex(read.hessian, read.program.column_names, read.sign)
-        return cls._with_rows(
-            read.program, rows, nominal, read.variables, read.constraints, curvature, read.sign
-        )
+        return cls._by_names(read.program, parameter, read.variables, read.constraints, read.sign, curvature)
 
     @classmethod
     def from_program(
@@ -135,12 +149,7 @@ class Follower:
         variables = Layout.of_names("variable", program.column_names)
         constraints = Layout.of_names("constraint", program.row_names)
         if parameter_map is None:
-            names = list(parameter or ())
-            rows = _parameter_rows(names, constraints, variables)
-            nominal_vector = np.where(np.isfinite(program.row_lower), program.row_lower, program.row_upper)[
-                rows
-            ]
-            return cls._with_rows(program, rows, nominal_vector, variables, constraints, curved, 1.0)
+            return cls._by_names(program, list(parameter or ()), variables, constraints, 1.0, curved)
         if parameter is not None or nominal is None:
             raise InputError("a parameter_map needs nominal values and no row names; pass one or the other.")
         entries = as_numbers(nominal, "the parameter").size
@@ -152,7 +161,85 @@ class Follower:
             nominal=frozen_vector(nominal, entries, "the parameter", names=labels),
             variables=variables,
             constraints=constraints,
+            parameters=Layout.of_names("entry", labels),
             curvature=curved,
+        )
+
+    @classmethod
+    def from_pypsa(cls, network: Any, *, loads: Sequence[str] | None = None) -> Self:
+        """Take a follower from a PyPSA network, which is not changed; the parameter are its loads.
+
+        ``loads`` names those that are meant, others stay as they are. Prices are those of the constraint
+        ``Bus-nodal_balance``; they equal PyPSA's marginal prices where snapshots weigh 1.
+        """
+        from ppsm.games.front_ends.pypsa_network import read_network
+
+        return cls._of(read_network(network, loads))
+
+    @classmethod
+    def from_cvxpy(cls, problem: Any, parameter: Any, *, coords: Sequence[Any] | None = None) -> Self:
+        """Take a follower from a cvxpy problem; ``parameter`` is a ``cp.Parameter`` on right-hand sides.
+
+        ``coords`` label the parameter, one list for each of its axes. Prices are asked for by the labels of
+        constraints: ``(x <= 5).set_label("line")``; signs are as for a row that was written so.
+        """
+        from ppsm.games.front_ends.cvxpy_problem import read_problem
+
+        return cls._of(read_problem(problem, parameter, coords))
+
+    @classmethod
+    def from_pyomo(cls, model: Any, parameter: str | Sequence[str]) -> Self:
+        """Take a follower from a Pyomo model; the right-hand side of the constraint ``parameter`` moves."""
+        from ppsm.games.front_ends.pyomo_model import read_model
+
+        program, variables, constraints, sign = read_model(model)
+        return cls._by_names(program, parameter, variables, constraints, sign)
+
+    @classmethod
+    def from_mps(cls, path: str | Path, parameter: str | Sequence[str]) -> Self:
+        """Take a follower from an MPS file; the right-hand sides of the rows ``parameter`` move."""
+        from ppsm.games.front_ends.mps_file import read_mps_program
+
+        program, sign = read_mps_program(path)
+        variables = Layout.of_names("variable", program.column_names)
+        constraints = Layout.of_names("constraint", program.row_names)
+        return cls._by_names(program, parameter, variables, constraints, sign)
+
+    @classmethod
+    def _by_names(
+        cls,
+        program: LinearProgram,
+        parameter: str | Sequence[str],
+        variables: Layout,
+        constraints: Layout,
+        sign: float,
+        curvature: SparseMatrix | None = None,
+    ) -> Self:
+        """A follower whose parameter is the right-hand side of the constraints of these names."""
+        names = [parameter] if isinstance(parameter, str) else list(parameter)
+        rows = _parameter_rows(names, constraints, variables)
+        nominal = np.where(np.isfinite(program.row_lower), program.row_lower, program.row_upper)[rows]
+        parameters = _parameter_layout(names, constraints)
+        width = program.shape[1]
+        curved = sp.csr_array((width, width)) if curvature is None else curvature
+        return cls._with_rows(program, rows, nominal, variables, constraints, parameters, curved, sign)
+
+    @classmethod
+    def _of(cls, read: "ReadFollower") -> Self:
+        """A follower that a front end has read."""
+        names = read.parameters.entry_names(read.nominal.size)
+        nominal = frozen_vector(read.nominal, len(names), "the parameter", names=names)
+        width = read.program.shape[1]
+        return cls(
+            program=read.program.shifted(-(read.parameter_map @ nominal)),
+            parameter_map=frozen_matrix(read.parameter_map, read.parameter_map.shape, "the parameter map"),
+            parameter_names=names,
+            nominal=nominal,
+            variables=read.variables,
+            constraints=read.constraints,
+            parameters=read.parameters,
+            curvature=sp.csr_array((width, width)),
+            sign=read.sign,
         )
 
     @classmethod
@@ -163,6 +250,7 @@ class Follower:
         nominal: FloatArray,
         variables: Layout,
         constraints: Layout,
+        parameters: Layout,
         curvature: SparseMatrix,
         sign: float,
     ) -> Self:
@@ -180,8 +268,16 @@ class Follower:
             nominal=checked,
             variables=variables,
             constraints=constraints,
+            parameters=parameters,
             curvature=curvature,
             sign=sign,
+        )
+
+    def __repr__(self) -> str:
+        rows, columns = self.program.shape
+        return (
+            f"<Follower: {columns} variables, {rows} constraints, {len(self.parameter_names)} entries of the "
+            "parameter, values hidden>"
         )
 
     def at(self, parameter: ArrayLike | None = None) -> LinearProgram:
@@ -225,12 +321,19 @@ class Follower:
         )
 
     def checked(self, parameter: ArrayLike | None) -> FloatArray:
-        """A parameter vector of the right length and finite; the nominal one if none is given."""
+        """A parameter vector of the right length and finite; the nominal one if none is given.
+
+        What has labels (a Series, a DataFrame, a DataArray, a mapping, a release) is aligned by them.
+        """
         if parameter is None:
             return self.nominal
-        return frozen_vector(
-            parameter, len(self.parameter_names), "the parameter", names=self.parameter_names
-        )
+        names = self.parameter_names
+        in_order = aligned(parameter, names, "the parameter", axes=self.parameters.axes)
+        return frozen_vector(in_order, len(names), "the parameter", names=names)
+
+    def labelled(self, parameter: ArrayLike | None = None) -> xr.DataArray:
+        """A parameter vector with its labels, in the shape that the model has it."""
+        return self.parameters.labelled(self.checked(parameter), self.parameter_names)
 
     @cached_property
     def _moving_rows(self) -> IntArray:
@@ -243,6 +346,16 @@ class Follower:
     def __getstate__(self) -> dict[str, Any]:
         """A copy in another process builds its own live solver."""
         return {key: value for key, value in self.__dict__.items() if key != "_live"}
+
+
+def _parameter_layout(names: list[str], constraints: Layout) -> Layout:
+    """Where the entries of the named constraints sit in the parameter vector."""
+    blocks, first = {}, 0
+    for name in names:
+        block = constraints[name]
+        blocks[name] = block.copy(data=first + np.arange(block.size).reshape(block.shape))
+        first += block.size
+    return Layout("entry", blocks)
 
 
 def _parameter_rows(names: list[str], constraints: Layout, variables: Layout) -> IntArray:

@@ -8,6 +8,8 @@ import xarray as xr
 
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.errors import InputError
+from ppsm.labels import entry_name
+from ppsm.views import spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +42,28 @@ class Layout:
         """A block's entries of a flat vector in the block's shape; NaN where the block has no entry."""
         return shaped_like(self[name], vector).rename(name)
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """What the parts of an entry's label are called, where there is only one block."""
+        return tuple(map(str, next(iter(self.blocks.values())).dims)) if len(self.blocks) == 1 else ()
+
+    def labelled(self, vector: FloatArray, names: tuple[str, ...]) -> xr.DataArray:
+        """The whole flat vector with labels: in the shape of the only block, else one name for each entry."""
+        if self.axes:
+            return self.shaped(next(iter(self.blocks)), vector)
+        return xr.DataArray(vector, coords=[("entry", list(names))])
+
+    def summary(self, vector: FloatArray) -> list[tuple[str, str]]:
+        """Each block's entries of a flat vector in a few words."""
+        return [(name, spread(vector[self.positions(name)])) for name in self.blocks]
+
     def entry_names(self, count: int) -> tuple[str, ...]:
         """A readable name for each entry of the flat vector, such as ``balance[A, 3]``."""
         names = [""] * count
         for block, positions in self.blocks.items():
             for index, position in np.ndenumerate(positions.values):
                 if position >= 0:
-                    names[position] = block + _bracket(positions, index)
+                    names[position] = entry_name(block, _labels(positions, index))
         return tuple(names)
 
 
@@ -56,11 +73,8 @@ def shaped_like(positions: xr.DataArray, vector: FloatArray) -> xr.DataArray:
     return positions.copy(data=np.append(vector, np.nan)[positions.values])
 
 
-def _bracket(positions: xr.DataArray, index: tuple[int, ...]) -> str:
-    if not index:
-        return ""
-    parts = [
-        str(positions.coords[dim].values[i]) if dim in positions.coords else str(i)
+def _labels(positions: xr.DataArray, index: tuple[int, ...]) -> list[object]:
+    return [
+        positions.coords[dim].values[i] if dim in positions.coords else i
         for dim, i in zip(positions.dims, index, strict=True)
     ]
-    return f"[{', '.join(parts)}]"

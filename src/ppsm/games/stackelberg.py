@@ -35,6 +35,7 @@ from ppsm.games.linopy_reader import ReadModel, read_linopy
 from ppsm.games.several_followers import Amount, Block, Followers, Kind, total
 from ppsm.program import BilevelProgram, Products
 from ppsm.status import Status
+from ppsm.views import View, figure
 
 
 @dataclass(frozen=True)
@@ -310,13 +311,45 @@ class StackelbergGame:
         return self.leader.variables[name]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GameSolution:
-    """A verified answer of a game in the shapes of the user's models; ``bilevel`` has the flat vectors."""
+    """A verified answer of a game in the shapes of the user's models; ``bilevel`` has the flat vectors.
+
+    Printed, it shows the leader's side and the prices; answers of followers, which often add up to their
+    parameters, are read with :meth:`response`.
+    """
 
     bilevel: BilevelSolution
     _leader: Layout
     _followers: Followers
+
+    def __repr__(self) -> str:
+        return f"<GameSolution: {self._headline}>"
+
+    def __str__(self) -> str:
+        return str(self._view())
+
+    def _repr_html_(self) -> str:
+        return self._view().html()
+
+    def _view(self) -> View:
+        if not self.status.has_answer:
+            return View(f"{self.status}: {self.bilevel.explanation or 'no answer'}")
+        decided = [("leader", *row) for row in self._leader.summary(self.bilevel.variables)]
+        prices = [
+            (f"price, {seat.name}", *row)
+            for seat in self._followers.seats
+            for row in seat.follower.constraints.summary(seat.follower.sign * self.bilevel.prices[seat.rows])
+        ]
+        return View(self._headline, [*decided, *prices], ("", "name", "value"))
+
+    @property
+    def _headline(self) -> str:
+        if not self.status.has_answer:
+            return str(self.status)
+        checked = "verified" if self.verified else "not verified"
+        best = f"leader's objective {figure(self.objective)}, bound {figure(self.bound)}"
+        return f"{self.status}, {checked}: {best}"
 
     @property
     def status(self) -> Status:

@@ -59,6 +59,8 @@ class MarketTuning:
     coarse_pattern_gap: float = 0.01
     # nor closer than this part of what is open.
     pattern_gap_share: float = 0.2
+    # From a box on so many patterns are priced, each by the burn of the one before.
+    explored: int = 3
     # Rows of the patterns have amounts of gas beside zeros and ones.
     pattern_feasibility: float = 1e-7
 
@@ -73,8 +75,18 @@ class MarketTuning:
     replans: int = 2
     # A plan is looked for this long.
     plan_seconds: float = 20.0
+    # The output of given units is looked for this long: HiGHS is slow where there is none.
+    output_seconds: float = 1.5
     # So many patterns are planned for, the cheapest first.
     patterns_planned: int = 4
+    # Units of so many earlier plans are tried,
+    units_tried: int = 3
+    # at so many patterns, before other units are looked for,
+    patterns_for_known_units: int = 2
+    # as close as this part of the gap asked for.
+    plan_share_of_gap: float = 0.25
+    # So many plans of a power stress are kept for other demands.
+    plans_kept: int = 60
 
     # --- gauc/pressure.py: whether pressures bind
     # So many boxes of prices are looked at before the proof is given up.

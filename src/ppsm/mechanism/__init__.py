@@ -15,7 +15,7 @@
     tuning                the numbers that steer the steps
 """
 
-from ppsm.mechanism.coordination import Coordination, Decision, Outcome
+from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, Outcome
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.history import History, InventedDays, invent_days
 from ppsm.mechanism.learned import Learned
@@ -29,6 +29,7 @@ __all__ = [
     "Coordination",
     "Decision",
     "Dossier",
+    "FollowerSide",
     "History",
     "InventedDays",
     "Laplace",

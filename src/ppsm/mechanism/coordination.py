@@ -8,7 +8,9 @@ price of each entry of the sensitive vector, which is what the price band of the
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, InputError
@@ -17,6 +19,10 @@ from ppsm.games.follower import Follower
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.status import Status
+from ppsm.views import View, figure, spread
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +30,15 @@ class Decision:
     """The leader's decision of step 2b, as far as the follower feels it.
 
     ``felt`` is what is sent (for a game the leader's variables, for gas-aware unit commitment the daily burn
-    of each plant); ``leader_cost`` is what the leader expects to pay for all of it. ``detail`` is whatever
-    the coordination wants to remember of its own decision; it is not sent and not recorded.
+    of each plant); ``leader_cost`` is what the leader expects to pay for all of it, None where that was not
+    told. ``detail`` is whatever the coordination wants to remember of its own decision; it is not sent and
+    not recorded.
     """
 
     felt: FloatArray
     names: tuple[str, ...]
     unit: str
-    leader_cost: float
+    leader_cost: float | None
     status: Status
     note: str = ""
     detail: Any = None
@@ -56,7 +63,7 @@ class Decision:
                 felt=frozen_vector(fields["values"], len(names), "the decision", names=names),
                 names=names,
                 unit=str(fields["unit"]),
-                leader_cost=float(fields["cost"]),
+                leader_cost=_number(fields["cost"]),
                 status=Status(fields["status"]),
                 note=str(fields["note"]),
             )
@@ -66,7 +73,9 @@ class Decision:
 class Outcome:
     """A cleared game: what the leader pays, what each follower's market is worth, and the prices.
 
-    Without an answer (``status.has_answer`` is false) the numbers are None and ``values`` is empty.
+    Without an answer (``status.has_answer`` is false) the numbers are None and ``values`` is empty. ``felt``
+    is what the sensitive follower feels of the leader's final decision, as in :class:`Decision`; it is the
+    leader's to send, and not recorded.
     """
 
     status: Status
@@ -77,6 +86,22 @@ class Outcome:
     prices: FloatArray | None
     solved: int = 0
     explanation: str = ""
+    price_names: tuple[str, ...] = ()
+    felt: FloatArray | None = None
+
+    def price_series(self) -> "pd.Series[float]":
+        """The prices as a pandas Series, labelled by the market's rows."""
+        import pandas as pd
+
+        if self.prices is None:
+            raise InputError(f"the game has no prices (status '{self.status}'): look at explanation first.")
+        return pd.Series(self.prices, index=pd.Index(self.price_names, name="price"), name="price")
+
+    def _repr_html_(self) -> str:
+        costs = [("leader's cost", figure(self.leader_cost))]
+        values = [(f"value, {name}", figure(value)) for name, value in self.values.items()]
+        prices = [] if self.prices is None else [("prices", spread(self.prices))]
+        return View(f"{self.status} {self.explanation}".strip(), [*costs, *values, *prices]).html()
 
     @property
     def feasible(self) -> bool:
@@ -137,13 +162,10 @@ def published(outcome: Outcome, follower: str, price_names: tuple[str, ...]) -> 
     return MarketResult(outcome.values[follower], outcome.prices, price_names, outcome.leader_cost)
 
 
-class Coordination(Protocol):
-    """A game as the mechanism sees it.
+class FollowerSide(Protocol):
+    """The sensitive follower's market as everybody knows it: what steps 1, 3a and 3b ask for.
 
-    What the mechanism promises rests on this: ``decide``, ``follower_at`` and ``cost_of_privacy`` are
-    functions of their arguments and of public data alone. A solver that remembers what it saw at the true
-    data and starts from it would carry the secret past step 1; ``separate`` is for whoever must show it the
-    truth.
+    ``follower_at`` is a function of its argument and of public data alone.
     """
 
     @property
@@ -159,8 +181,8 @@ class Coordination(Protocol):
         """The names of the market's prices."""
 
     @property
-    def sensitive_follower(self) -> str:
-        """The name, in :attr:`Outcome.values`, of the follower whose data are sensitive."""
+    def felt_names(self) -> tuple[str, ...]:
+        """The names of what the market feels of a decision."""
 
     @property
     def public_bounds(self) -> tuple[FloatArray, FloatArray]:
@@ -172,25 +194,39 @@ class Coordination(Protocol):
     def entry_prices(self, prices: FloatArray) -> FloatArray:
         """The price of each entry: what one more unit of it costs the follower (``F' prices``)."""
 
+    def follower_at(self, decision: Decision) -> Follower:
+        """The sensitive follower once the leader has decided; its parameter is the sensitive vector.
+
+        ``decision.detail`` is None in a decision that was read from a file or sent by another party.
+        """
+
+
+class Coordination(FollowerSide, Protocol):
+    """A game as the mechanism sees it: the follower's side, and what the leader does beside it.
+
+    What the mechanism promises rests on this: ``decide``, ``follower_at`` and ``cost_of_privacy`` are
+    functions of their arguments and of public data alone. A solver that remembers what it saw at the true
+    data and starts from it would carry the secret past step 1; ``separate`` is for whoever must show it the
+    truth.
+    """
+
+    @property
+    def sensitive_follower(self) -> str:
+        """The name, in :attr:`Outcome.values`, of the follower whose data are sensitive."""
+
     def decide(self, demand: FloatArray, prices: FloatArray | None) -> Decision:
         """Step 2b: the leader's decision at predicted prices, with a public estimate of the demand.
 
         ``prices=None`` is the decision of a leader who knows nothing about prices.
         """
 
-    def follower_at(self, decision: Decision) -> Follower:
-        """The sensitive follower once the leader has decided; its parameter is the sensitive vector.
-
-        ``decision.detail`` is None in a decision that was read from a file.
-        """
-
-    def clear(self, demand: FloatArray) -> Outcome:
+    def clear(self, demand: ArrayLike) -> Outcome:
         """Play the whole game with a demand vector.
 
         Where it has no answer the outcome says so and nothing is raised; Ctrl-C is raised again.
         """
 
-    def market_result(self, demand: FloatArray) -> MarketResult:
+    def market_result(self, demand: ArrayLike) -> MarketResult:
         """Play the game and return what the market publishes; an error where it cannot be played."""
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:

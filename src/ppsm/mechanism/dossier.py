@@ -21,7 +21,7 @@ from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released
 from ppsm.privacy.statement import figures, statement
 
-FORMAT = "ppsm-dossier/2"
+FORMAT = "ppsm-dossier/3"
 
 _MAPPINGS = ("mechanism", "theory")
 _STEP_FIELDS = {"step", "party", "inputs", "output", "seconds", "cpu_seconds"}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import FloatArray, as_numbers
+from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import InputError
 from ppsm.mechanism.coordination import Coordination
 from ppsm.mechanism.tuning import TUNING
@@ -118,7 +118,8 @@ def invent_days(
         Of everything that is drawn.
     """
     generator = np.random.default_rng(integer(seed, "seed"))
-    base = as_numbers(typical, "the typical demand")
+    names = coordination.entry_names
+    base = frozen_vector(typical, len(names), "the typical demand", names=names)
     lower, upper = coordination.public_bounds
     demands: list[Sensitive] = []
     results: list[MarketResult] = []

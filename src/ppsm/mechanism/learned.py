@@ -1,8 +1,8 @@
 """Learned predictors: regressors trained on a public history of released demands and published outcomes.
 
 The features are released vectors, noise included, because that is what the model will see. Any object with
-``fit`` and ``predict`` will do; the default standardises and fits ridge regression with a strength chosen by
-leave-one-out. Its errors are cross-validated and go into every dossier.
+``fit`` and ``predict`` will do; the default is :class:`~ppsm.mechanism.ridge.Ridge`. Its errors are
+cross-validated and go into every dossier.
 
 A model is saved as the numbers of its affine map, in JSON: reading it runs no code of the file's. Regressors
 that are not affine can be used but not saved.
@@ -21,9 +21,10 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, as_numbers, frozen_vector
 from ppsm.errors import FileFormatError, InputError
 from ppsm.files import of_format, write_atomically
-from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide
 from ppsm.mechanism.history import History
 from ppsm.mechanism.predictors import CrossValidation
+from ppsm.mechanism.ridge import Ridge
 from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.publication import Publication
@@ -40,16 +41,6 @@ class Regressor(Protocol):
 
     def predict(self, x: FloatArray) -> ArrayLike:
         """One row of y for each row of x."""
-
-
-def default_regressor() -> Regressor:
-    """Standardised ridge regression; imported here because scikit-learn takes a second to load."""
-    from sklearn.linear_model import RidgeCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    regressor: Regressor = make_pipeline(StandardScaler(), RidgeCV(alphas=np.logspace(-3, 5, 25)))
-    return regressor
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +64,7 @@ class Learned:
     @classmethod
     def train(cls, history: History, regressor: Regressor | None = None) -> "Learned":
         """Fit a regressor to a history and measure its errors by five-fold cross-validation."""
-        chosen = default_regressor() if regressor is None else regressor
+        chosen = Ridge() if regressor is None else regressor
         if not (hasattr(chosen, "fit") and hasattr(chosen, "predict")):
             raise InputError(
                 f"the regressor is a {type(chosen).__name__}; expected an object with fit and predict."
@@ -90,14 +81,14 @@ class Learned:
         return self._predict(require_released(noisy, "demand of step 2a"), coordination)[1:]
 
     def predict_outcome(
-        self, noisy: Released, decision: Decision, coordination: Coordination
+        self, noisy: Released, decision: Decision, coordination: FollowerSide
     ) -> tuple[float, FloatArray]:
         """The learned value and prices."""
         del decision
         said = self._predict(require_released(noisy, "demand of step 3a"), coordination)
         return float(said[0]), said[1:]
 
-    def _predict(self, noisy: Released, coordination: Coordination) -> FloatArray:
+    def _predict(self, noisy: Released, coordination: FollowerSide) -> FloatArray:
         if noisy.entry_names != self.entry_names or coordination.price_names != self.price_names:
             raise InputError(
                 f"the model was trained on the market of '{self.entry_names[0]}', ... and "

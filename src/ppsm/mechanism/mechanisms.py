@@ -16,19 +16,19 @@ Only step 1 takes a :class:`~ppsm.privacy.Sensitive`. :meth:`process`, which is 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ppsm.arrays import FloatArray
 from ppsm.errors import InputError, PrivacyError
 from ppsm.fidelity.problem import Bands, Norm, SearchLimits
 from ppsm.fidelity.result import FidelityResult
-from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide
 from ppsm.mechanism.dossier import Dossier, Parameters, Step
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance, laplace_distance
 from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor, PredictorNote
 from ppsm.mechanism.prior import PublicPrior
-from ppsm.mechanism.split import best_share
+from ppsm.mechanism.split import SHARES, best_share
 from ppsm.mechanism.steps import (
     FOLLOWER,
     StepLog,
@@ -44,6 +44,8 @@ from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive, refusal_of
+from ppsm.privacy.statement import headline
+from ppsm.views import View, entry_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,35 @@ class Release:
     decision: Decision | None = None
     prediction: Prediction | None = None
     fidelity: FidelityResult | None = None
+
+    def __str__(self) -> str:
+        return str(self._view())
+
+    def _repr_html_(self) -> str:
+        return self._view().html()
+
+    def _view(self) -> View:
+        rows = entry_rows(self.released.entry_names, self.noisy.values, self.released.values)
+        unit = self.released.unit
+        return View(headline(self.released), rows, ("entry", f"noisy, {unit}", f"released, {unit}"))
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the follower answers to a decision: the faithful vector, the prediction behind it, the proof."""
+
+    released: Released
+    prediction: Prediction
+    fidelity: FidelityResult
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """What steps 2a to 3b made of a noisy vector: the leader's decision, and the follower's answer to it."""
+
+    log: StepLog
+    decision: Decision
+    answer: Answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,17 +141,19 @@ class Laplace:
     def perturb(
         self,
         secret: Sensitive,
-        coordination: Coordination,
+        coordination: FollowerSide,
         predictor: Predictor | None = None,
         *,
         ledger: Ledger,
         purpose: str,
+        recipient: str | None = None,
+        keep: Callable[[Released], None] | None = None,
     ) -> Released:
-        """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise."""
-        if refusal := refusal_of(secret):
-            del secret
-            raise refusal
-        self._check(secret, coordination, predictor)
+        """Step 1: refuse what the other steps would refuse, charge the ledger, add secure noise.
+
+        ``recipient`` and ``keep`` are as in :meth:`ppsm.LaplaceMechanism.release`.
+        """
+        measurement = self._suited(secret, coordination, predictor)
         for what, provenance in self._provenances(predictor):
             provenance.refuse_unknown(what, ledger)
         publication = None if predictor is None else predictor.publication
@@ -129,12 +162,31 @@ class Laplace:
                 "The predictor rests on figures that this ledger has not noted as they are, expected a "
                 "publication of its own for a private release: note it with note_publication(...)."
             )
-        return self._measurement(coordination, predictor).release(secret, ledger=ledger, purpose=purpose)
+        return measurement.release(secret, ledger=ledger, purpose=purpose, recipient=recipient, keep=keep)
 
-    def _measurement(self, coordination: Coordination, predictor: Predictor | None) -> LaplaceMechanism:
+    def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
+        """Refuse what step 1 would be refused for its cost, before there is a game; nothing is charged."""
+        for measurement in self._possible_measurements():
+            measurement.check_budget(secret, ledger)
+
+    def _possible_measurements(self) -> tuple[LaplaceMechanism, ...]:
+        """What step 1 may measure, whatever the game is."""
+        return (self.noise,)
+
+    def _measurement(self, coordination: FollowerSide, predictor: Predictor | None) -> LaplaceMechanism:
         """What step 1 measures, by public data alone: here the entries."""
         del coordination, predictor
         return self.noise
+
+    def _suited(
+        self, secret: Sensitive, coordination: FollowerSide, predictor: Predictor | None
+    ) -> LaplaceMechanism:
+        """What step 1 measures, of a secret that suits the game; any other is refused before a charge."""
+        if refusal := refusal_of(secret):
+            del secret
+            raise refusal
+        self._check(secret, coordination, predictor)
+        return self._measurement(coordination, predictor)
 
     def simulate(
         self,
@@ -152,18 +204,14 @@ class Laplace:
     def perturb_with_seed(
         self,
         secret: Sensitive,
-        coordination: Coordination,
+        coordination: FollowerSide,
         predictor: Predictor | None = None,
         *,
         seed: int,
         purpose: str = "simulation",
     ) -> Released:
         """Step 1 of :meth:`simulate`: it measures what :meth:`perturb` does."""
-        if refusal := refusal_of(secret):
-            del secret
-            raise refusal
-        self._check(secret, coordination, predictor)
-        measurement = self._measurement(coordination, predictor)
+        measurement = self._suited(secret, coordination, predictor)
         return measurement.simulate(secret, seed=integer(seed, "seed"), purpose=purpose)
 
     def process(
@@ -172,10 +220,10 @@ class Laplace:
         """Steps 2a to 3b on a noisy vector: none for ``Laplace``."""
         del predictor
         self._checked(noisy, coordination)
-        dossier = self._dossier(noisy, noisy, StepLog(), None, Guarantees(laplace_distance(noisy.record)))
+        dossier = self.dossier(noisy, noisy, StepLog(), None, Guarantees(laplace_distance(noisy.record)))
         return Release(noisy, noisy, dossier)
 
-    def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
+    def _check(self, secret: Sensitive, coordination: FollowerSide, predictor: Predictor | None) -> None:
         """Refuse, before anything is charged, what would fail after it."""
         del predictor
         _refuse_mismatch(secret.entry_names, secret.unit, coordination)
@@ -194,7 +242,7 @@ class Laplace:
                 "the same."
             )
 
-    def _checked(self, noisy: Released, coordination: Coordination) -> Released:
+    def _checked(self, noisy: Released, coordination: FollowerSide) -> Released:
         _refuse_mismatch(require_released(noisy, "noisy demand").entry_names, noisy.unit, coordination)
         self.refuse_other_noise(noisy)
         return noisy
@@ -202,7 +250,7 @@ class Laplace:
     def _parameters(self) -> Parameters:
         return Parameters(name=self.name, alpha=self.alpha, epsilon=self.epsilon)
 
-    def _dossier(
+    def dossier(
         self,
         noisy: Released,
         released: Released,
@@ -210,6 +258,7 @@ class Laplace:
         predictor: Predictor | None,
         theory: Guarantees,
     ) -> Dossier:
+        """How a release came about; the log has the steps after the first."""
         # How long step 1 took may depend on the secret.
         measured = {"values": noisy.values.tolist(), "total": noisy.total}
         first = Step("1", FOLLOWER, ("secret demand",), measured, None, None)
@@ -261,7 +310,12 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             raise InputError(f"the norm is '{self.norm}'; expected 'l2' or 'l1'.")
         Split.of(self.noise.epsilon, self.total_share or 0.0)
 
-    def _measurement(self, coordination: Coordination, predictor: Predictor | None) -> LaplaceMechanism:
+    def _possible_measurements(self) -> tuple[LaplaceMechanism, ...]:
+        """The entries with a total of each share: all lose epsilon, but round it differently."""
+        shares = SHARES if self.total_share is None else (self.total_share,)
+        return tuple(replace(self.noise, total_share=share) for share in shares)
+
+    def _measurement(self, coordination: FollowerSide, predictor: Predictor | None) -> LaplaceMechanism:
         """Entries and, where nothing is published, the total."""
         share = self.total_share
         if share is None:
@@ -273,31 +327,68 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
     ) -> Release:
         """Steps 2a to 3b on a noisy vector."""
-        self._checked(noisy, coordination)
         model = ModelBased() if predictor is None else predictor
-        for what, provenance in self._provenances(model) if noisy.private else ():
-            provenance.refuse_taint(what)
-        log = StepLog()
-        prices = predict_prices(log, noisy, coordination, model)
-        decision = decide(log, noisy, coordination, prices)
-        said = predict_outcome(log, noisy, coordination, model, decision)
-        bands = self._bands(said.value, coordination.entry_prices(said.prices))
-        result = restore_fidelity(
-            log,
-            noisy,
-            coordination,
-            decision,
-            bands,
-            norm=self.norm,
-            prior=self.prior,
-            limits=self.limits,
-        )
-        released = noisy.derive(result.parameter, f"fidelity ({self.name})")
-        theory = self._theory(noisy, coordination, decision, bands.widened(result.widening), result)
-        dossier = self._dossier(noisy, released, log, model, theory)
-        return Release(noisy, released, dossier, decision, said, result)
+        repair = self.repair(noisy, coordination, model)
+        return self.concluded(repair.log, noisy, coordination, model, repair.decision, repair.answer)
 
-    def _check(self, secret: Sensitive, coordination: Coordination, predictor: Predictor | None) -> None:
+    def repair(
+        self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
+    ) -> Repair:
+        """Steps 2a to 3b alone: the nearest faithful vector, without theory and dossier."""
+        model = ModelBased() if predictor is None else predictor
+        log = StepLog()
+        decision = self.lead(log, noisy, coordination, model)
+        return Repair(log, decision, self.answer(log, noisy, coordination, model, decision))
+
+    def lead(
+        self, log: StepLog, noisy: Released, coordination: Coordination, predictor: Predictor
+    ) -> Decision:
+        """Steps 2a and 2b: the leader's."""
+        self._refuse(noisy, coordination, predictor)
+        prices = predict_prices(log, noisy, coordination, predictor)
+        return decide(log, noisy, coordination, prices)
+
+    def answer(
+        self, log: StepLog, noisy: Released, side: FollowerSide, predictor: Predictor, decision: Decision
+    ) -> Answer:
+        """Steps 3a and 3b: the follower's, to a decision that it was sent."""
+        self._refuse(noisy, side, predictor)
+        said = predict_outcome(log, noisy, side, predictor, decision)
+        bands = self.bands(said, side)
+        result = restore_fidelity(
+            log, noisy, side, decision, bands, norm=self.norm, prior=self.prior, limits=self.limits
+        )
+        return Answer(noisy.derive(result.parameter, self.step_name), said, result)
+
+    @property
+    def step_name(self) -> str:
+        """How the released vector names what was done to it."""
+        return f"fidelity ({self.name})"
+
+    def concluded(
+        self,
+        log: StepLog,
+        noisy: Released,
+        coordination: Coordination,
+        predictor: Predictor,
+        decision: Decision,
+        answer: Answer,
+    ) -> Release:
+        """The release with its dossier, once all steps are taken."""
+        result = answer.fidelity
+        theory = self.guarantees(
+            noisy, coordination, decision, answer.prediction, widening=result.widening, gap=result.gap
+        )
+        dossier = self.dossier(noisy, answer.released, log, predictor, theory)
+        return Release(noisy, answer.released, dossier, decision, answer.prediction, result)
+
+    def _refuse(self, noisy: Released, side: FollowerSide, predictor: Predictor) -> None:
+        """Refuse a vector of another game or mechanism, and models that may carry the truth."""
+        self._checked(noisy, side)
+        for what, provenance in self._provenances(predictor) if noisy.private else ():
+            provenance.refuse_taint(what)
+
+    def _check(self, secret: Sensitive, coordination: FollowerSide, predictor: Predictor | None) -> None:
         super()._check(secret, coordination, predictor)
         if self.prior is not None and self.prior.mean.size != secret.dimension:
             raise InputError(
@@ -309,28 +400,29 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         own = [] if self.prior is None else [("prior", self.prior.provenance)]
         return [*super()._provenances(predictor), *own]
 
-    def _bands(self, value: float, entry_prices: FloatArray) -> Bands:
-        del entry_prices
-        return Bands.relative(value, None, eta_p=self.eta_p)
+    def bands(self, said: Prediction, side: FollowerSide) -> Bands:
+        """What is asked of the released vector around a prediction: here of the value alone."""
+        del side
+        return Bands.relative(said.value, None, eta_p=self.eta_p)
 
     def _parameters(self) -> Parameters:
         return replace(super()._parameters(), eta_p=self.eta_p, norm=self.norm, prior=self.prior)
 
-    def _theory(
+    def guarantees(
         self,
         noisy: Released,
         coordination: Coordination,
         decision: Decision,
-        bands: Bands,
-        result: FidelityResult,
+        said: Prediction,
+        *,
+        widening: float,
+        gap: float,
     ) -> Guarantees:
+        """What theory says of a release whose bands were widened, and whose search left a gap."""
         distance = faithful_distance(
-            noisy.record,
-            self.norm,
-            has_prior=self.prior is not None,
-            widening=result.widening,
-            gap=result.gap,
+            noisy.record, self.norm, has_prior=self.prior is not None, widening=widening, gap=gap
         )
+        bands = self.bands(said, coordination).widened(widening)
         return Guarantees(distance, coordination.cost_of_privacy(decision, bands))
 
 
@@ -352,8 +444,10 @@ class PPSM(PPSM_p):
         super().__post_init__()
         _width(self.eta_d, "eta_d")
 
-    def _bands(self, value: float, entry_prices: FloatArray) -> Bands:
-        return Bands.relative(value, entry_prices, eta_p=self.eta_p, eta_d=self.eta_d)
+    def bands(self, said: Prediction, side: FollowerSide) -> Bands:
+        """What is asked of the released vector around a prediction: of its value and its prices."""
+        prices = side.entry_prices(said.prices)
+        return Bands.relative(said.value, prices, eta_p=self.eta_p, eta_d=self.eta_d)
 
     def _parameters(self) -> Parameters:
         return replace(super()._parameters(), eta_d=self.eta_d)
@@ -367,7 +461,7 @@ def _width(value: float, name: str) -> None:
         raise InputError(f"{name} is {value}; expected a fraction of at least 0, such as 0.001 for 0.1 %.")
 
 
-def _refuse_mismatch(found: tuple[str, ...], unit: str, coordination: Coordination) -> None:
+def _refuse_mismatch(found: tuple[str, ...], unit: str, coordination: FollowerSide) -> None:
     names = coordination.entry_names
     if found != names:
         raise InputError(

@@ -17,7 +17,8 @@ from ppsm.errors import InputError, SolverError
 from ppsm.fidelity.problem import SearchLimits, measured_entries
 from ppsm.fidelity.restore import restore
 from ppsm.games.follower import Follower
-from ppsm.mechanism.coordination import Coordination, Decision, reading
+from ppsm.labels import aligned
+from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, reading
 from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer
@@ -60,16 +61,16 @@ class Predictor(Protocol):
         """M_L, step 2a: the prices that the leader should expect."""
 
     def predict_outcome(
-        self, noisy: Released, decision: Decision, coordination: Coordination
+        self, noisy: Released, decision: Decision, coordination: FollowerSide
     ) -> tuple[float, ArrayLike]:
         """M_F, step 3a: the follower's value and prices, once the leader has decided."""
 
 
-def checked_prices(predictor: Predictor, prices: ArrayLike, coordination: Coordination) -> FloatArray:
+def checked_prices(predictor: Predictor, prices: ArrayLike, coordination: FollowerSide) -> FloatArray:
     """Prices of a predictor, or one sentence on what is wrong with them."""
     names = coordination.price_names
     what = f"the price that the predictor '{predictor.name}' predicts"
-    vector = as_numbers(prices, what)
+    vector = as_numbers(aligned(prices, names, what), what)
     if vector.shape != (len(names),):
         raise InputError(
             f"the predictor '{predictor.name}' returned prices of shape {vector.shape}, expected "
@@ -79,7 +80,7 @@ def checked_prices(predictor: Predictor, prices: ArrayLike, coordination: Coordi
 
 
 def checked_outcome(
-    predictor: Predictor, predicted: tuple[float, ArrayLike], coordination: Coordination
+    predictor: Predictor, predicted: tuple[float, ArrayLike], coordination: FollowerSide
 ) -> Prediction:
     """Value and prices of a predictor, or one sentence on what is wrong with them."""
     try:
@@ -130,14 +131,14 @@ class PublicOutcome:
         return prices + spread * generator.standard_normal(prices.size)
 
     def predict_outcome(
-        self, noisy: Released, decision: Decision, coordination: Coordination
+        self, noisy: Released, decision: Decision, coordination: FollowerSide
     ) -> tuple[float, FloatArray]:
         """The published value and prices."""
         del decision
         require_released(noisy, "demand of step 3a")
         return self.publication.result.value, self._published(coordination)
 
-    def _published(self, coordination: Coordination) -> FloatArray:
+    def _published(self, coordination: FollowerSide) -> FloatArray:
         result = self.publication.result
         if result.price_names != coordination.price_names:
             raise InputError(
@@ -166,14 +167,14 @@ class ModelBased:
         return self._solved(follower, served, coordination)[1] if cleared is None else cleared
 
     def predict_outcome(
-        self, noisy: Released, decision: Decision, coordination: Coordination
+        self, noisy: Released, decision: Decision, coordination: FollowerSide
     ) -> tuple[float, FloatArray]:
         """The follower at the leader's decision and the nearest vector that it can serve."""
         require_released(noisy, "demand of step 3a")
         follower = coordination.follower_at(decision)
         return self._solved(follower, self._feasible(follower, noisy, coordination), coordination)
 
-    def _feasible(self, follower: Follower, noisy: Released, coordination: Coordination) -> FloatArray:
+    def _feasible(self, follower: Follower, noisy: Released, coordination: FollowerSide) -> FloatArray:
         """The vector nearest to all that was measured, a total too, that the market can serve."""
         limits = SearchLimits(seconds=self.seconds)
         found = restore(follower, noisy, bounds=coordination.public_bounds, limits=limits)
@@ -185,7 +186,7 @@ class ModelBased:
         return found.parameter
 
     def _solved(
-        self, follower: Follower, demand: FloatArray, coordination: Coordination
+        self, follower: Follower, demand: FloatArray, coordination: FollowerSide
     ) -> tuple[float, FloatArray]:
         outcome = follower.solve(demand)
         if not outcome.status.has_answer:

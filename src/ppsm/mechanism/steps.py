@@ -17,7 +17,7 @@ from ppsm.fidelity.problem import Bands, Norm, SearchLimits, measured_entries
 from ppsm.fidelity.proof.certificate import Claim, certify
 from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.result import FidelityResult
-from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide
 from ppsm.mechanism.dossier import Step
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
@@ -81,7 +81,7 @@ def decide(log: StepLog, noisy: Released, coordination: Coordination, prices: Fl
 def predict_outcome(
     log: StepLog,
     noisy: Released,
-    coordination: Coordination,
+    coordination: FollowerSide,
     predictor: Predictor,
     decision: Decision,
 ) -> Prediction:
@@ -101,7 +101,7 @@ def predict_outcome(
 def restore_fidelity(
     log: StepLog,
     noisy: Released,
-    coordination: Coordination,
+    coordination: FollowerSide,
     decision: Decision,
     bands: Bands,
     *,
@@ -114,7 +114,7 @@ def restore_fidelity(
     knowledge = None if prior is None else prior.with_noise(noisy.record.scale)
 
     def solve() -> FidelityResult:
-        restorer = Restorer(coordination.follower_at(decision))
+        restorer = Restorer.of(coordination.follower_at(decision))
 
         def nearest(asked: Bands) -> FidelityResult:
             bounds = coordination.public_bounds
@@ -133,7 +133,7 @@ def restore_fidelity(
 
     inputs = ["noisy demand", "leader's decision", "predicted value"]
     inputs += ["predicted prices"] * (bands.prices is not None) + ["public prior"] * (prior is not None)
-    return log.run("3b", FOLLOWER, (*inputs, "public bounds"), solve, _fidelity_output)
+    return log.run("3b", FOLLOWER, (*inputs, "public bounds"), solve, fidelity_output)
 
 
 def _with_widening(found: FidelityResult, bands: Bands) -> FidelityResult:
@@ -178,7 +178,7 @@ def _least_factor(holds: Callable[[float], bool]) -> float:
     return high
 
 
-def _fidelity_output(result: FidelityResult) -> dict[str, Any]:
+def fidelity_output(result: FidelityResult) -> dict[str, Any]:
     """The proof that comes with a faithful vector, as plain JSON types."""
     claim = result.claim
     certificate = result.certificate

@@ -188,7 +188,7 @@ class Granted:
         kept = KeptNoise.read(file, mark, mechanism, book) if file.exists() else None
         refuse_to_replace(directory, None if kept is None else kept.noisy)
         if kept is None:
-            mechanism.noise.check_budget(secret, book)
+            mechanism.check_budget(secret, book)
         return cls(
             mechanism=mechanism,
             secret=secret,

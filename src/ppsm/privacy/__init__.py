@@ -7,6 +7,8 @@
     measurements               the total beside the entries, and how epsilon is split
     released, record           what may travel, and what it says about how it came about
     ledger, ledger_file        budgets, charged before noise is drawn; the file and its hash chain
+    ledger_reading             what its entries say: balances and receipts
+    ledger_verification        the whole ledger read again, every fault told
     ledger_place               where a user's ledger lies, and what to type
     balance, units             what releases cost together, at one distance in one unit
     publication, owner_only    the owner's acts: published figures on record, and what stays at home
@@ -18,7 +20,8 @@
 from ppsm.privacy.audit import AuditReport, audit_laplace, audit_mechanism
 from ppsm.privacy.balance import Balance, price
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.ledger import Ledger, LedgerKeeper, LedgerVerification
+from ppsm.privacy.ledger import Ledger, LedgerKeeper
+from ppsm.privacy.ledger_verification import LedgerVerification
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.provenance import Provenance, Taint
 from ppsm.privacy.publication import (

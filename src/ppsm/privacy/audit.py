@@ -135,16 +135,28 @@ def audit_mechanism(
     progress
         Called with the number of runs finished since the last call.
     """
+    _checked(samples, confidence)
+    outputs = (_collect(mechanism, each, samples, batched, progress) for each in (first, second))
+    return audit_outputs(*outputs, claimed_epsilon=claimed_epsilon, confidence=confidence)
+
+
+def audit_outputs(
+    first: FloatArray,
+    second: FloatArray,
+    *,
+    claimed_epsilon: float,
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> AuditReport:
+    """Audit what a mechanism returned on two neighbouring inputs, one run per row; else as above."""
     epsilon = positive_number(claimed_epsilon, "claimed_epsilon")
-    failure = 1.0 - _checked(samples, confidence)
-    outputs = [_collect(mechanism, each, samples, batched, progress) for each in (first, second)]
-    if outputs[0].shape != outputs[1].shape:
+    if first.shape != second.shape:
         raise InputError(
-            f"The mechanism returned {outputs[0].shape[1]} numbers on one input and {outputs[1].shape[1]} on "
+            f"The mechanism returned {first.shape[1]} numbers on one input and {second.shape[1]} on "
             "the other, expected as many: pad the output to a fixed length."
         )
-    families = lower_bounds(outputs[0], outputs[1], failure)
-    return _report(epsilon, confidence, samples, families, ())
+    failure = 1.0 - _checked(len(first), confidence)
+    families = lower_bounds(first, second, failure)
+    return _report(epsilon, confidence, len(first), families, ())
 
 
 def audit_laplace(

@@ -16,7 +16,7 @@ References
 import math
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import ClassVar
@@ -83,8 +83,18 @@ class LaplaceMechanism:
         """Noise of a given scale, for what is known of its size, whatever it was made for."""
         return cls(alpha=scale, epsilon=1.0)
 
-    def release(self, secret: Sensitive, *, ledger: Ledger, purpose: str) -> Released:
+    def release(
+        self,
+        secret: Sensitive,
+        *,
+        ledger: Ledger,
+        purpose: str,
+        recipient: str | None = None,
+        keep: Callable[[Released], None] | None = None,
+    ) -> Released:
         """Charge the ledger, then add secure noise to a secret: the only way to a private release.
+
+        Data of a day are charged once, however often this is interrupted: see :meth:`Ledger.note_draw`.
 
         Parameters
         ----------
@@ -94,11 +104,16 @@ class LaplaceMechanism:
             Where the budget is kept. It is charged, on disk, before any noise is drawn.
         purpose
             One line on why. It travels with the values and must not speak of them.
+        recipient
+            To whom it goes, where recipients have budgets of their own.
+        keep
+            For data of a day: called with the release before the ledger notes that its noise is drawn; what
+            it keeps is what to go on from after an interruption.
         """
         if refusal := refusal_of(secret):
             del secret
             raise refusal
-        draft = self._draft(secret, purpose, seed=None)
+        draft = replace(self._draft(secret, purpose, seed=None), recipient=recipient)
         if not isinstance(ledger, Ledger):
             raise InputError(
                 f"The ledger is of type {type(ledger).__name__}, expected Ledger: open one with Ledger(path)."
@@ -113,13 +128,18 @@ class LaplaceMechanism:
         receipt = ledger.spend(draft)
         values = apply_sealed(secret, noise.add_to)
         total = None if on_total is None else self._measured_total(secret, on_total.add_to)
-        return Released(
+        released = Released(
             values=values,
             entry_names=secret.entry_names,
             record=receipt.record,
             receipt=receipt,
             total=total,
         )
+        if secret.day is not None:
+            if keep is not None:
+                keep(released)
+            ledger.note_draw(receipt, released.noise_content)
+        return released
 
     def _measured_total(self, secret: Sensitive, add_noise: Callable[[FloatArray], FloatArray]) -> float:
         """The total with noise of its own."""
@@ -181,6 +201,7 @@ class LaplaceMechanism:
             unit=secret.unit,
             dimension=secret.dimension,
             dataset=secret.dataset,
+            day=secret.day,
             purpose=purpose,
             source=NoiseSource.SECURE if seed is None else NoiseSource.SEEDED,
             time=now(),

@@ -3,6 +3,11 @@
 Order of a release: validate everything, charge and commit to disk, draw noise, return. A crash in between
 loses budget, never privacy.
 
+Streams
+    A release of a *day* is charged once, however often it is interrupted: once its noise is drawn and kept
+    the ledger notes that (:meth:`Ledger.note_draw`), and only then may it leave. Noise that was never noted
+    was never seen, so the same charge may draw anew; of two processes that try, one is refused.
+
 Two roles
     Whoever *keeps* a budget grants (:class:`LedgerKeeper`); whoever releases can only spend
     (:class:`Ledger`). Each entry says who wrote it and when.
@@ -16,56 +21,28 @@ What a hash chain cannot show
     it was charged, so published releases pin the history. :meth:`Ledger.verify` takes them.
 """
 
-import getpass
 import hmac
 import json
-import os
 import secrets
-import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ppsm.errors import BudgetExceededError, InputError, LedgerError, PpsmError
-from ppsm.privacy import ledger_file, units
-from ppsm.privacy.balance import MOST_PER_RELEASE, Balance, exact_sum, first_balance, no_budget
-from ppsm.privacy.ledger_file import NO_PREVIOUS, SCHEMA, Entry, LedgerFile
+from ppsm.errors import BudgetExceededError, InputError, LedgerError
+from ppsm.privacy import ledger_file, ledger_reading
+from ppsm.privacy.balance import MOST_PER_RELEASE, Balance, first_balance, no_budget
+from ppsm.privacy.ledger_file import NO_PREVIOUS, Entry, LedgerFile
 from ppsm.privacy.ledger_place import grant_command, ledger_command
-from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number, utc_text
-from ppsm.privacy.released import Account, Receipt, Released, WindowSpend
+from ppsm.privacy.ledger_reading import Books, DayKey
+from ppsm.privacy.ledger_verification import LedgerVerification, verify
+from ppsm.privacy.ledger_writing import About, append, who
+from ppsm.privacy.record import Asked, ReleaseRecord, dataset_id, positive_number, utc_text
+from ppsm.privacy.released import Receipt, Released
 
-# Losses are also told for these windows, in days: who guards the data may care about a year.
-WINDOWS = (1, 30, 365)
-_ALL = "(all)"
 _TIMEOUT_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerVerification:
-    """What a verification of a ledger found.
-
-    Attributes
-    ----------
-    entries
-        How many entries were read.
-    head
-        The hash of the last entry: publish it to pin the history so far.
-    findings
-        One sentence per fault; empty when all is well.
-    """
-
-    entries: int
-    head: str
-    findings: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether no fault was found."""
-        return not self.findings
 
 
 class Ledger:
@@ -83,6 +60,7 @@ class Ledger:
 
     def __init__(self, path: str | Path, *, timeout_s: float = _TIMEOUT_S) -> None:
         self._file = LedgerFile(Path(path).resolve(), positive_number(timeout_s, "timeout_s"))
+        self._books = Books()
         with self._file.transaction(write=False):
             pass
 
@@ -94,14 +72,17 @@ class Ledger:
         genesis = Entry(
             sequence=1,
             kind="genesis",
-            dataset=_ALL,
+            dataset=ledger_reading.ALL,
+            recipient="",
+            day="",
             alpha=0.0,
             unit="",
+            days=0,
             amount="0",
             granted="0",
             spent="0",
             most_per_release="0",
-            who=_who(),
+            who=who(),
             time=utc_text(now()),
             detail=identity,
             previous=NO_PREVIOUS,
@@ -137,26 +118,78 @@ class Ledger:
             When the ledger cannot be trusted or written, or the clock runs backwards.
         """
         with self._file.transaction(write=True) as connection:
-            head = next(ledger_file.newest_first(connection))
-            time = _next_time(head)
-            record = replace(draft, time=time)
-            amount, after = self._charged(connection, record)
-            detail = json.dumps(record.to_dict(), sort_keys=True)
-            entry = _append(connection, head, "spend", amount, after, detail, time)
-            return _receipt(connection, entry)
+            books = self._books.read(connection)
+            charged = books.open_charge(draft)
+            if charged is None:
+                time = _next_time(books.newest)
+                record = replace(draft, time=time)
+                amount, after = self._charged(books, record)
+                detail = json.dumps(record.to_dict(), sort_keys=True)
+                about = About(record.recipient or "", record.day or "")
+                charged = append(connection, books.newest, "spend", amount, after, detail, time, about)
+            return books.receipt(charged)
+
+    def note_draw(self, receipt: Receipt, content: bytes) -> None:
+        """Write down that the noise of a day's release was drawn and is kept: only then may it leave.
+
+        Noted again with the same content nothing happens. Where other noise was noted for the same charge, by
+        another process, this one is refused and must be forgotten.
+
+        Parameters
+        ----------
+        receipt
+            Of the charge.
+        content
+            What came out, with its noise; the ledger keeps a fingerprint.
+        """
+        fingerprint = self.fingerprint(content)
+        with self._file.transaction(write=True) as connection:
+            books = self._books.read(connection)
+            record, key = receipt.record, DayKey.of(receipt.record)
+            if key is None:
+                raise InputError("The release is of no day, expected one of a stream: nothing was noted.")
+            if books.is_open(receipt.sequence):
+                detail = json.dumps({"of": receipt.sequence, "fingerprint": fingerprint})
+                about = About(record.recipient or "", key.day)
+                balance = books.balance(record.dataset)
+                if balance is not None:
+                    time = _next_time(books.newest)
+                    append(connection, books.newest, "draw", Decimal(0), balance, detail, time, about)
+            elif books.drawn(key) != fingerprint:
+                raise LedgerError(
+                    f"Other noise was drawn already for {key.day} of '{key.dataset}', so this draw must not "
+                    "leave: go on from the files of the process that drew it."
+                )
+
+    def fingerprint_of_draw(
+        self, dataset: str, day: str, asked: Asked, recipient: str | None = None
+    ) -> str | None:
+        """The fingerprint of what was drawn last about a day; None where nothing was."""
+        with self._file.transaction(write=False) as connection:
+            return self._books.read(connection).drawn(DayKey(dataset, recipient or "", day, asked))
 
     def check(self, draft: ReleaseRecord) -> None:
         """Refuse what :meth:`spend` would refuse for its cost, and change nothing."""
         with self._file.transaction(write=False) as connection:
-            self._charged(connection, draft)
+            books = self._books.read(connection)
+            if books.open_charge(draft) is None:
+                self._charged(books, draft)
 
-    def _charged(self, connection: sqlite3.Connection, record: ReleaseRecord) -> tuple[Decimal, Balance]:
-        """Return what a release costs and the balance after it, or refuse."""
-        balance = _balances(connection, record.dataset).get(record.dataset)
+    def _charged(self, books: Books, record: ReleaseRecord) -> tuple[Decimal, Balance]:
+        """Return what a release costs and the data set's balance after it, or refuse."""
+        balance = books.balance(record.dataset)
         if balance is None:
             raise self._no_budget(record)
         amount = balance.price(record)
-        return amount, balance.charge(amount, ledger_command("grant", self.path))
+        grant = ledger_command("grant", self.path)
+        if record.recipient is not None:
+            own = books.balance(record.dataset, record.recipient)
+            if own is None:
+                to = f"{record.dataset} --recipient {record.recipient}"
+                remedy = f"{grant} {to} --epsilon {record.epsilon!r}"
+                raise no_budget(f"{record.dataset}' for '{record.recipient}", remedy)
+            own.charge(amount, record.day, grant)
+        return amount, balance.charge(amount, record.day, grant)
 
     def _no_budget(self, record: ReleaseRecord) -> BudgetExceededError:
         remedy = grant_command(
@@ -177,33 +210,35 @@ class Ledger:
         """
         detail = json.dumps(dict(content), sort_keys=True, allow_nan=False)
         with self._file.transaction(write=True) as connection:
-            head = next(ledger_file.newest_first(connection))
-            balance = _balances(connection, dataset_id(dataset)).get(dataset)
+            books = self._books.read(connection)
+            balance = books.balance(dataset_id(dataset))
             if balance is None:
                 grant = ledger_command("grant", self.path)
                 raise no_budget(dataset, f"{grant} {dataset} --epsilon EPSILON --alpha ALPHA --unit UNIT")
-            return _append(connection, head, "publication", Decimal(0), balance, detail, _next_time(head))
+            time = _next_time(books.newest)
+            return append(connection, books.newest, "publication", Decimal(0), balance, detail, time)
 
-    def balance(self, dataset: str) -> Balance:
-        """Return the balance of a data set that has a budget."""
+    def balance(self, dataset: str, recipient: str | None = None) -> Balance:
+        """Return the balance of a data set that has a budget, or of one recipient of it."""
         with self._file.transaction(write=False) as connection:
-            balance = _balances(connection, dataset_id(dataset)).get(dataset)
+            balance = self._books.read(connection).balance(dataset_id(dataset), recipient)
         if balance is None:
             raise InputError(
-                f"The ledger knows no data set '{dataset}': see '{ledger_command('show', self.path)}'."
+                f"The ledger knows no data set '{dataset}'{f' for {recipient!r}' if recipient else ''}: see "
+                f"'{ledger_command('show', self.path)}'."
             )
-        return balance
+        return replace(balance, days=balance.days.copy())
 
     def balances(self) -> tuple[Balance, ...]:
-        """Return the balances of all data sets, by name."""
+        """Return the balances of all data sets and recipients, by name."""
         with self._file.transaction(write=False) as connection:
-            found = _balances(connection)
-        return tuple(found[dataset] for dataset in sorted(found))
+            found = self._books.read(connection).balances()
+        return tuple(replace(balance, days=balance.days.copy()) for balance in found)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all entries in order, or refuse when the chain is broken."""
         with self._file.transaction(write=False) as connection:
-            return tuple(ledger_file.newest_first(connection))[::-1]
+            return tuple(ledger_file.checked_since(connection, 0, NO_PREVIOUS))
 
     def confirm(self, released: Released) -> bool:
         """Tell whether this ledger charged the release; the values themselves it cannot vouch for."""
@@ -216,7 +251,7 @@ class Ledger:
             return (
                 entry is not None
                 and (entry.kind, entry.hash) == ("spend", receipt.entry_hash)
-                and _receipt(connection, entry) == receipt
+                and self._books.read(connection).receipt(entry) == receipt
             )
 
     def confirm_publication(self, entry_hash: str, content: Mapping[str, Any]) -> bool:
@@ -236,12 +271,12 @@ class Ledger:
     def name(self) -> str:
         """The public name, which every receipt carries."""
         with self._file.transaction(write=False) as connection:
-            return _identity(connection)["ledger"]
+            return self._books.read(connection).identity["ledger"]
 
     def fingerprint(self, content: bytes) -> str:
         """Return what tells one content from another to those alone who have this ledger's key."""
         with self._file.transaction(write=False) as connection:
-            key = _identity(connection)["key"]
+            key = self._books.read(connection).identity["key"]
         return hmac.digest(bytes.fromhex(key), content, "sha256").hex()
 
     def verify(self, heads: Iterable[str] = ()) -> LedgerVerification:
@@ -253,21 +288,7 @@ class Ledger:
             Hashes seen earlier, from receipts or published heads: each must still be in the chain.
         """
         with self._file.transaction(write=False) as connection:
-            entries = tuple(ledger_file.all_entries(connection))
-            findings = [
-                *_file_findings(connection),
-                *_schema_findings(connection),
-                *_tail_findings(connection, entries),
-            ]
-        findings += [*_chain_findings(entries), *_budget_findings(entries)]
-        known = {entry.hash for entry in entries}
-        findings += [
-            f"The published hash {head} is not in the chain: entries were rewritten or an old copy was put "
-            "back."
-            for head in heads
-            if head not in known
-        ]
-        return LedgerVerification(len(entries), entries[-1].hash if entries else NO_PREVIOUS, tuple(findings))
+            return verify(connection, heads)
 
 
 class LedgerKeeper(Ledger):
@@ -281,6 +302,8 @@ class LedgerKeeper(Ledger):
         alpha: float | None = None,
         unit: str | None = None,
         most_per_release: float | None = None,
+        window: int | None = None,
+        recipient: str | None = None,
     ) -> Balance:
         """Raise the budget of a data set; its first grant fixes the distance at which the budget is kept.
 
@@ -294,18 +317,48 @@ class LedgerKeeper(Ledger):
             The distance, and its unit. Needed once; later grants may leave them out and cannot change them.
         most_per_release
             What one release may cost from now on, in epsilon at ``alpha``; 1 unless a grant says otherwise.
+        window
+            For how many consecutive days of a stream the budget is: any so many days may lose it. Said once,
+            with the first grant; without it the budget is for all releases together.
+        recipient
+            Whose budget is raised: that of one recipient, within the data set's own, at its distance.
         """
         dataset = dataset_id(dataset)
+        to = None if recipient is None else dataset_id(recipient, "recipient")
         most = None if most_per_release is None else _decimal(most_per_release, "most_per_release")
         amount = Decimal(0) if epsilon == 0 and most is not None else _decimal(epsilon, "epsilon")
         if alpha is not None:
             alpha = positive_number(alpha, "alpha")
         with self._file.transaction(write=True) as connection:
-            head = next(ledger_file.newest_first(connection))
-            balance = _balances(connection, dataset).get(dataset) or first_balance(dataset, alpha, unit)
-            after = balance.grant(amount, alpha, unit, most)
-            _append(connection, head, "grant", amount, after, "{}", _next_time(head))
+            books = self._books.read(connection)
+            balance = books.balance(dataset, to)
+            if balance is None:
+                balance = _first(books, dataset, to, alpha, unit, window)
+            after = balance.grant(amount, alpha, unit, most, window)
+            time = _next_time(books.newest)
+            append(connection, books.newest, "grant", amount, after, "{}", time, About(to or ""))
         return after
+
+
+def _first(
+    books: Books,
+    dataset: str,
+    recipient: str | None,
+    alpha: float | None,
+    unit: str | None,
+    window: int | None,
+) -> Balance:
+    """The empty balance of a data set, or of a recipient at the distance of its data set."""
+    if recipient is None:
+        return first_balance(dataset, alpha, unit, window)
+    whole = books.balance(dataset)
+    if whole is None:
+        raise InputError(
+            f"The data set '{dataset}' has no budget yet, expected one before a recipient's: grant the data "
+            "set what all its recipients together may be given."
+        )
+    own = first_balance(dataset, whole.alpha, whole.unit, window)
+    return replace(own, recipient=recipient)
 
 
 def now() -> datetime:
@@ -317,18 +370,6 @@ def _decimal(value: float, name: str) -> Decimal:
     return Decimal(repr(positive_number(value, name)))
 
 
-def _who() -> str:
-    """The login name; by the process's user where the system knows it, not by a variable anyone can set."""
-    try:
-        import pwd
-    except ImportError:  # no POSIX system
-        return getpass.getuser()
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"user {os.getuid()}"
-
-
 def _next_time(head: Entry) -> datetime:
     """Return the time for the next entry; time in a ledger never runs backwards."""
     time = now()
@@ -338,175 +379,3 @@ def _next_time(head: Entry) -> datetime:
             "the clock right or wait until it has caught up; nothing was charged or released."
         )
     return time
-
-
-def _append(
-    connection: sqlite3.Connection,
-    head: Entry,
-    kind: str,
-    amount: Decimal,
-    after: Balance,
-    detail: str,
-    time: datetime,
-) -> Entry:
-    entry = Entry(
-        sequence=head.sequence + 1,
-        kind=kind,
-        dataset=after.dataset,
-        alpha=after.alpha,
-        unit=after.unit,
-        amount=str(amount),
-        granted=str(after.granted),
-        spent=str(after.spent),
-        most_per_release=str(after.most_per_release),
-        who=_who(),
-        time=utc_text(time),
-        detail=detail,
-        previous=head.hash,
-    )
-    return ledger_file.append(connection, entry)
-
-
-def _identity(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the ledger's public name and its secret key."""
-    entry = ledger_file.entry_number(connection, 1)
-    try:
-        fields = json.loads("" if entry is None else entry.detail)
-        return {name: str(fields[name]) for name in ("ledger", "key")}
-    except (ValueError, KeyError, TypeError):
-        raise LedgerError("The ledger's first entry names no ledger: restore a good copy.") from None
-
-
-def _receipt(connection: sqlite3.Connection, entry: Entry) -> Receipt:
-    """Return the receipt for an entry that spends."""
-    spent = Decimal(entry.spent)
-    windows = tuple(
-        WindowSpend(days, exact_sum(spent, -_spent_before(connection, entry, days))) for days in WINDOWS
-    )
-    return Receipt(
-        ledger=_identity(connection)["ledger"],
-        sequence=entry.sequence,
-        entry_hash=entry.hash,
-        charged=Decimal(entry.amount),
-        account=Account(entry.alpha, entry.unit, spent, windows),
-        record=ReleaseRecord.from_dict(json.loads(entry.detail)),
-    )
-
-
-def _spent_before(connection: sqlite3.Connection, entry: Entry, days: int) -> Decimal:
-    """Return what the entry's data set had spent so many days before it."""
-    start = utc_text(datetime.fromisoformat(entry.time) - timedelta(days=days))
-    first = ledger_file.first_since(connection, start, entry.sequence)
-    before = ledger_file.newest_before(connection, entry.dataset, first)
-    return Decimal(0) if before is None else Decimal(before.spent)
-
-
-def _balances(connection: sqlite3.Connection, dataset: str | None = None) -> dict[str, Balance]:
-    """Return the balances that the newest entries carry; of one data set only, if it is named."""
-    found: dict[str, Balance] = {}
-    for entry in ledger_file.newest_first(connection):
-        if entry.dataset not in (_ALL, *found) and dataset in (None, entry.dataset):
-            found[entry.dataset] = _balance_after(entry)
-            if dataset is not None:
-                break
-    return found
-
-
-def _balance_after(entry: Entry) -> Balance:
-    try:
-        return Balance(
-            entry.dataset,
-            entry.alpha,
-            entry.unit,
-            Decimal(entry.granted),
-            Decimal(entry.spent),
-            Decimal(entry.most_per_release),
-        )
-    except InvalidOperation:
-        raise LedgerError(
-            f"Entry {entry.sequence} of the ledger holds no numbers: restore a good copy."
-        ) from None
-
-
-def _file_findings(connection: sqlite3.Connection) -> list[str]:
-    found = ledger_file.damage(connection)
-    return [f"SQLite finds the file damaged ({found[0]})."] if found else []
-
-
-def _schema_findings(connection: sqlite3.Connection) -> list[str]:
-    found = ledger_file.schema_of(connection)
-    if found == set(SCHEMA):
-        return []
-    return [
-        f"Tables or triggers differ from what ppsm makes ({len(set(SCHEMA) - found)} missing, "
-        f"{len(found - set(SCHEMA))} foreign): someone changed the file."
-    ]
-
-
-def _tail_findings(connection: sqlite3.Connection, entries: tuple[Entry, ...]) -> list[str]:
-    highest = ledger_file.highest_sequence(connection)
-    last = entries[-1].sequence if entries else 0
-    if highest == last and entries:
-        return []
-    return [f"The last entry is number {last}, but number {highest} was once written: the end was cut off."]
-
-
-def _chain_findings(entries: tuple[Entry, ...]) -> list[str]:
-    """Check numbers, hashes and times, entry by entry."""
-    findings = []
-    previous, time = NO_PREVIOUS, ""
-    for number, entry in enumerate(entries, start=1):
-        if entry.sequence != number:
-            findings.append(f"Entry {entry.sequence} stands where number {number} was expected.")
-        if entry.hash != entry.computed_hash():
-            findings.append(f"Entry {entry.sequence} does not match its hash: it was changed.")
-        if entry.previous != previous:
-            findings.append(
-                f"Entry {entry.sequence} does not continue the entry before it: the chain is broken."
-            )
-        if str(entry.time) < time:
-            findings.append(f"Entry {entry.sequence} is dated before the entry ahead of it.")
-        if (entry.kind == "genesis") != (number == 1):
-            findings.append(f"Entry {entry.sequence} is of kind {entry.kind} out of its place.")
-        previous, time = entry.hash, str(entry.time)
-    return findings
-
-
-def _budget_findings(entries: tuple[Entry, ...]) -> list[str]:
-    """Replay grants and spends from nothing: totals must agree and no budget may ever have been exceeded."""
-    findings = []
-    balances: dict[str, Balance] = {}
-    for entry in entries:
-        if entry.kind == "genesis":
-            continue
-        balance = balances.get(entry.dataset, Balance(entry.dataset, entry.alpha, entry.unit))
-        try:
-            balance = _replayed(balance, entry)
-        except (PpsmError, ValueError, ArithmeticError, KeyError, TypeError) as error:
-            findings.append(f"Entry {entry.sequence} cannot be replayed: {error}")
-            continue
-        totals = (balance.granted, balance.spent, balance.most_per_release)
-        if tuple(map(str, totals)) != (entry.granted, entry.spent, entry.most_per_release):
-            findings.append(
-                f"Entry {entry.sequence} carries totals other than the sum of the entries up to it."
-            )
-        balances[entry.dataset] = balance
-    return findings
-
-
-def _replayed(balance: Balance, entry: Entry) -> Balance:
-    amount = Decimal(entry.amount)
-    if entry.kind == "grant":
-        return balance.grant(amount, entry.alpha, entry.unit, Decimal(entry.most_per_release))
-    if entry.kind == "publication":
-        if amount:
-            raise InputError(f"it is a publication, which costs nothing, and charges {amount}.")
-        return balance
-    record = ReleaseRecord.from_dict(json.loads(entry.detail))
-    distance = units.converted(balance.alpha, balance.unit, record.unit)
-    if record.dataset != balance.dataset or distance is None:
-        raise InputError("its record is for another data set or unit.")
-    # The exact quotient, not the map: a later OpenDP may round its bound differently.
-    if Fraction(amount) < record.loss_over(distance):
-        raise InputError(f"it charges {amount}, less than the loss of its release.")
-    return balance.charge(amount)

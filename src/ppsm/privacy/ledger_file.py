@@ -31,16 +31,19 @@ APPLICATION_ID = 0x7070736D  # "ppsm"
 NO_PREVIOUS = "0" * 64
 
 _COLUMNS = (
-    "sequence, kind, dataset, alpha, unit, amount, granted, spent, most_per_release, who, time, detail, "
-    "previous, hash"
+    "sequence, kind, dataset, recipient, day, alpha, unit, days, amount, granted, spent, most_per_release, "
+    "who, time, detail, previous, hash"
 )
 SCHEMA = (
     """CREATE TABLE entries (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    kind TEXT NOT NULL CHECK (kind IN ('genesis', 'grant', 'spend', 'publication')),
+    kind TEXT NOT NULL CHECK (kind IN ('genesis', 'grant', 'spend', 'draw', 'publication')),
     dataset TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    day TEXT NOT NULL,
     alpha REAL NOT NULL,
     unit TEXT NOT NULL,
+    days INTEGER NOT NULL,
     amount TEXT NOT NULL,
     granted TEXT NOT NULL,
     spent TEXT NOT NULL,
@@ -79,20 +82,25 @@ class Entry:
     sequence
         The line's number, from 1 without gaps.
     kind
-        ``genesis``, ``grant``, ``spend`` or ``publication`` (:meth:`ppsm.privacy.Ledger.note_publication`).
-    dataset, alpha, unit
-        The data set and the distance at which its budget is kept.
+        ``genesis``, ``grant``, ``spend``, ``draw`` (:meth:`ppsm.privacy.Ledger.note_draw`) or ``publication``
+        (:meth:`ppsm.privacy.Ledger.note_publication`).
+    dataset, recipient
+        The data set, and to whom a release of it goes or a budget is granted; empty for everybody.
+    day
+        Of which day a release of a stream is; else empty.
+    alpha, unit, days
+        The distance at which the budget is kept, and for how many consecutive days; 0 for all releases.
     amount
         What this line grants or spends, as a decimal.
     granted, spent
-        The data set's totals after this line.
+        The data set's totals after this line; of a grant to a recipient, that recipient's.
     most_per_release
-        What one release of the data set may cost, after this line.
+        What one release may cost of the same budget, after this line.
     who, time
         Who wrote it, by login name, and when, UTC.
     detail
-        JSON: the release record of a spend, what a publication showed, the ledger's public name and its
-        secret key in the first line.
+        JSON: the release record of a spend, which spend a draw is of, what a publication showed, the ledger's
+        public name and its secret key in the first line.
     previous, hash
         The hash of the line before, and of this one.
     """
@@ -100,8 +108,11 @@ class Entry:
     sequence: int
     kind: str
     dataset: str
+    recipient: str
+    day: str
     alpha: float
     unit: str
+    days: int
     amount: str
     granted: str
     spent: str
@@ -314,54 +325,34 @@ def _tampered(entry: Entry) -> LedgerError:
     )
 
 
-def newest_first(connection: sqlite3.Connection) -> Iterator[Entry]:
-    """Yield the entries from the last to the first, checking the chain link by link.
-
-    Balances are read this way, not through an index: a damaged index may hide the newest entry of a data set
-    behind an older one, whose hash is right and whose totals are not. An entry costs some ten microseconds.
-    """
-    number, expected = highest_sequence(connection), None
-    for row in connection.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY sequence DESC"):  # noqa: S608
-        entry = Entry(*row)
-        if entry.sequence != number:
-            break
-        if expected not in (None, _unchanged(entry).hash):
-            raise _tampered(entry)
-        number, expected = number - 1, entry.previous
-        yield entry
-    if number or expected is None:
-        raise LedgerError(
-            f"Entry {number} of the ledger is missing, so entries were removed or its making was cut short: "
-            "restore a copy that agrees with a published hash, or make a new ledger."
-        )
-
-
 def entry_number(connection: sqlite3.Connection, sequence: int) -> Entry | None:
     """Return one entry, with its own hash checked but not the chain; None where there is none."""
     row = connection.execute(f"SELECT {_COLUMNS} FROM entries WHERE sequence = ?", (sequence,)).fetchone()  # noqa: S608
     return None if row is None else _unchanged(Entry(*row))
 
 
-def newest_before(connection: sqlite3.Connection, dataset: str, sequence: int) -> Entry | None:
-    """Return the last entry of a data set ahead of a number, with its own hash checked."""
-    row = connection.execute(
-        f"SELECT {_COLUMNS} FROM entries WHERE sequence < ? AND dataset = ? ORDER BY sequence DESC LIMIT 1",  # noqa: S608
-        (sequence, dataset),
-    ).fetchone()
-    return None if row is None else _unchanged(Entry(*row))
+def checked_since(connection: sqlite3.Connection, sequence: int, previous: str) -> Iterator[Entry]:
+    """Yield the entries after a number, whose hash is known, in order and checking the chain link by link.
+
+    They are read by number, not through an index: a damaged index may hide an entry. An entry costs some ten
+    microseconds.
+    """
+    query = f"SELECT {_COLUMNS} FROM entries WHERE sequence > ? ORDER BY sequence"  # noqa: S608
+    for row in connection.execute(query, (sequence,)):
+        entry = _unchanged(Entry(*row))
+        if (entry.sequence, entry.previous) != (sequence + 1, previous):
+            raise _missing(sequence + 1) if entry.sequence != sequence + 1 else _tampered(entry)
+        sequence, previous = entry.sequence, entry.hash
+        yield entry
+    if sequence != highest_sequence(connection) or not sequence:
+        raise _missing(sequence + 1)
 
 
-def first_since(connection: sqlite3.Connection, time: str, last: int) -> int:
-    """Return the number of the first entry not before a time, up to ``last``: times never decrease."""
-    low, high = 1, last
-    while low < high:
-        middle = (low + high) // 2
-        found = connection.execute("SELECT time FROM entries WHERE sequence = ?", (middle,)).fetchone()
-        if found is None or str(found[0]) < time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _missing(number: int) -> LedgerError:
+    return LedgerError(
+        f"Entry {number} of the ledger is missing, so entries were removed or its making was cut short: "
+        "restore a copy that agrees with a published hash, or make a new ledger."
+    )
 
 
 def all_entries(connection: sqlite3.Connection) -> Iterator[Entry]:

@@ -65,9 +65,24 @@ def on_grid(distance: float, alpha: float) -> Fraction:
 
 def exact_total(values: FloatArray, alpha: float) -> float:
     """The sum of all entries on the grid of ``alpha``."""
+    return _as_float(sum(_steps(values, alpha)), alpha)
+
+
+def exact_distance(values: FloatArray, reference: FloatArray, alpha: float) -> float:
+    """The L1 distance of all entries from a public vector, both on the grid of ``alpha``."""
+    pairs = zip(_steps(values, alpha), _steps(reference, alpha), strict=True)
+    return _as_float(sum(abs(one - other) for one, other in pairs), alpha)
+
+
+def _steps(values: FloatArray, alpha: float) -> list[int]:
+    """Each entry in steps of the grid."""
     step = _step(alpha)
-    steps = sum(round(Fraction(value) / step) for value in values.tolist())
-    return float(max(-_MOST_STEPS, min(_MOST_STEPS, steps)) * step)
+    # Halves always up: rounded to even they would move two steps where the entry moves one.
+    return [math.floor(Fraction(value) / step + Fraction(1, 2)) for value in values.tolist()]
+
+
+def _as_float(steps: int, alpha: float) -> float:
+    return float(max(-_MOST_STEPS, min(_MOST_STEPS, steps)) * _step(alpha))
 
 
 def rounding(dimension: int, alpha: float) -> float:

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,16 @@ def _contributed_code() -> Iterator[None]:
                 dp.disable_features(_FEATURE)
 
 
+@lru_cache(maxsize=256)
+def _opendp_laplace(size: int, scale: float) -> Any:
+    """OpenDP's measurement, which has no state: every call of it draws fresh bits."""
+    import opendp.prelude as dp
+
+    with _contributed_code():
+        space = (dp.vector_domain(dp.atom_domain(T=float, nan=False), size=size), dp.l1_distance(T=float))
+        return dp.m.make_laplace(*space, scale=scale, k=_FINEST_GRID)
+
+
 class ExactLaplace:
     """Laplace noise of one scale for vectors of one size.
 
@@ -69,14 +80,7 @@ class ExactLaplace:
     def __init__(self, *, size: int, scale: float) -> None:
         self.size = size
         self.scale = scale
-        import opendp.prelude as dp
-
-        with _contributed_code():
-            space = (
-                dp.vector_domain(dp.atom_domain(T=float, nan=False), size=size),
-                dp.l1_distance(T=float),
-            )
-            self._measurement: Any = dp.m.make_laplace(*space, scale=scale, k=_FINEST_GRID)
+        self._measurement = _opendp_laplace(size, scale)
 
     def loss(self, distance: float) -> float:
         """Return the privacy loss over an L1 distance, as OpenDP's map rounds it (never down)."""
@@ -94,6 +98,7 @@ class ExactLaplace:
         return np.clip(noisy, -_LARGEST, _LARGEST)
 
 
+@lru_cache(maxsize=256)
 def scale_for(alpha: float, epsilon: float) -> float:
     """Return the least float scale whose loss over ``alpha`` is at most ``epsilon``.
 

@@ -5,7 +5,7 @@ import numbers
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -30,6 +30,13 @@ class NoiseSource(StrEnum):
     SEEDED = "seeded"
 
 
+class Asked(StrEnum):
+    """What was asked of the data."""
+
+    ENTRIES = "the entries"
+    DISTANCE = "the distance from a public vector"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReleaseRecord:
     """What was released, without the values and without the cost.
@@ -42,8 +49,10 @@ class ReleaseRecord:
         The distance within which one entry is hidden, in the unit of the data.
     epsilon
         The privacy loss claimed for two data sets that are adjacent at ``alpha``.
+    asked
+        What was asked: the entries, or their L1 distance from a public vector, which is one number.
     scale
-        The scale of the noise on every entry; at least ``alpha / epsilon``.
+        The scale of the noise on every entry, or on the distance; at least ``alpha / epsilon``.
     total_scale
         The scale of the noise on the total where that was measured too, ``None`` otherwise; the losses of
         both add up to at most epsilon.
@@ -53,6 +62,10 @@ class ReleaseRecord:
         The number of entries.
     dataset
         The data set that was read; losses add up within one data set.
+    day
+        Of which day the data are (ISO 8601), where the data set is a stream of days; windows count these.
+    recipient
+        To whom it goes, where recipients have budgets of their own; ``None``: to everybody.
     purpose
         Why it was released. It travels with the values, so it must not speak of them.
     source
@@ -76,6 +89,9 @@ class ReleaseRecord:
     seed: int | None = None
     adjacency: Adjacency = Adjacency.ONE_ENTRY
     total_scale: float | None = None
+    asked: Asked = Asked.ENTRIES
+    day: str | None = None
+    recipient: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("alpha", "epsilon", "scale"):
@@ -90,7 +106,13 @@ class ReleaseRecord:
             )
         if self.dimension < 1:
             raise InputError(f"dimension is {self.dimension}, expected at least one entry: pass data.")
+        if self.asked is Asked.DISTANCE and self.total_scale is not None:
+            raise InputError("a distance was asked for together with a total: ask for each by itself.")
         dataset_id(self.dataset)
+        if self.day is not None:
+            day_text(self.day)
+        if self.recipient is not None:
+            dataset_id(self.recipient, "recipient")
         one_line(self.unit, "unit")
         one_line(self.purpose, "purpose")
         if self.time.utcoffset() is None:
@@ -109,7 +131,8 @@ class ReleaseRecord:
 
     def loss_over(self, distance: float) -> Fraction:
         """The exact privacy loss over a movement of one entry; what was measured adds up."""
-        loss = Fraction(distance) / Fraction(self.scale)
+        moved = Fraction(distance) if self.asked is Asked.ENTRIES else on_grid(distance, self.alpha)
+        loss = moved / Fraction(self.scale)
         if self.total_scale is not None:
             loss += on_grid(distance, self.alpha) / Fraction(self.total_scale)
         return loss
@@ -130,8 +153,11 @@ class ReleaseRecord:
             "total_scale": self.total_scale,
             "unit": self.unit,
             "adjacency": str(self.adjacency),
+            "asked": str(self.asked),
             "dimension": self.dimension,
             "dataset": self.dataset,
+            "day": self.day,
+            "recipient": self.recipient,
             "purpose": self.purpose,
             "source": str(self.source),
             "time": utc_text(self.time),
@@ -151,7 +177,10 @@ class ReleaseRecord:
                 unit=fields["unit"],
                 adjacency=Adjacency(fields["adjacency"]),
                 dimension=integer(fields["dimension"], "dimension"),
+                asked=Asked(fields["asked"]),
                 dataset=fields["dataset"],
+                day=fields["day"],
+                recipient=fields["recipient"],
                 purpose=fields["purpose"],
                 source=NoiseSource(fields["source"]),
                 time=datetime.fromisoformat(fields["time"]),
@@ -187,14 +216,22 @@ def positive_number(value: object, name: str) -> float:
     return number
 
 
-def dataset_id(value: object) -> str:
-    """Return a data set's identifier if it has the form that ledgers and command lines can carry."""
+def dataset_id(value: object, what: str = "data set") -> str:
+    """Return an identifier if it has the form that ledgers and command lines can carry."""
     if not isinstance(value, str) or len(value) > _MAX_TEXT or not _DATASET.fullmatch(value):
         raise InputError(
-            f"The data set id is not usable: expected up to {_MAX_TEXT} letters, digits and . _ : "
+            f"The {what} id is not usable: expected up to {_MAX_TEXT} letters, digits and . _ : "
             "/ @ + - beginning with a letter or digit, such as 'gas-demand/2026-01-15'."
         )
     return value
+
+
+def day_text(value: object) -> str:
+    """Return a day as ISO 8601, or say what is wrong with it."""
+    try:
+        return date.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        raise InputError("The day of the data is no date, expected YYYY-MM-DD: pass one.") from None
 
 
 def one_line(value: object, what: str) -> str:

@@ -1,21 +1,29 @@
 """What may travel: noisy values with the record of how they came about."""
 
+import csv
+import io
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError, PrivacyError, SecretExposureError
-from ppsm.files import of_format
+from ppsm.files import of_format, write_atomically
 from ppsm.privacy.record import ReleaseRecord, integer, one_line, positive_number
 from ppsm.privacy.sensitive import Sensitive
+from ppsm.views import View, entry_rows
 
-FORMAT = "ppsm-released/2"
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+FORMAT = "ppsm-released/3"
 NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
 
 
@@ -205,6 +213,11 @@ class Released:
         """Whether the record says that the noise came from the secure source."""
         return self.record.private
 
+    @property
+    def noise_content(self) -> bytes:
+        """What came out of the noise, for the ledger's fingerprint."""
+        return repr((self.values.tolist(), self.total)).encode()
+
     def derive(self, values: ArrayLike, step: str) -> "Released":
         """Return new values computed from these and public data only: post-processing costs no privacy."""
         if isinstance(values, Sensitive):
@@ -221,6 +234,35 @@ class Released:
         return (
             f"<Released: {len(self.entry_names)} entries in {self.unit} of '{self.record.dataset}', {claim}>"
         )
+
+    def _repr_html_(self) -> str:
+        headline = repr(self).strip("<>")
+        return View(headline, entry_rows(self.entry_names, self.values), ("entry", self.unit)).html()
+
+    def to_series(self) -> "pd.Series[float]":
+        """The values as a pandas Series, labelled by the entries; ``attrs`` say of which release."""
+        import pandas as pd
+
+        series = pd.Series(self.values, index=pd.Index(self.entry_names, name="entry"), name=self.unit)
+        series.attrs = {"dataset": self.record.dataset, "unit": self.unit, "private": self.private}
+        return series
+
+    def to_xarray(self) -> "xr.DataArray":
+        """The same as an xarray DataArray; ``follower.labelled(released)`` has the shape of the model."""
+        import xarray as xr
+
+        series = self.to_series()
+        coords = {"entry": list(self.entry_names)}
+        return xr.DataArray(self.values, coords=coords, dims="entry", name="released", attrs=series.attrs)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a table ``entry,value,unit,private``, whole or not at all; numbers keep all their digits."""
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(("entry", "value", "unit", "private"))
+        for name, value in zip(self.entry_names, self.values.tolist(), strict=True):
+            writer.writerow((name, repr(value), self.unit, str(self.private).lower()))
+        write_atomically(Path(path), lines.getvalue())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the release as plain JSON types."""

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, unique_names
 from ppsm.errors import InputError, PpsmError, PrivacyError, SecretExposureError
-from ppsm.privacy.record import dataset_id, one_line
+from ppsm.labels import aligned, labelled
+from ppsm.privacy.record import dataset_id, day_text, one_line
 
 T = TypeVar("T")
 _KEY: Final = object()
@@ -41,15 +42,19 @@ class Sensitive:
     Parameters
     ----------
     values
-        One finite number per entry. They are copied; the caller's copy is the caller's to guard.
+        One finite number per entry. They are copied; the caller's copy is the caller's to guard. A Series,
+        DataFrame, DataArray or mapping is aligned with ``entry_names`` by its labels, or refused.
     dataset
         The identifier under which the ledger adds up what is released about these data.
     unit
         The unit of every entry, such as ``"MWh"``.
     entry_names
-        One public name per entry; ``entry0, entry1, ...`` by default. Names must not depend on the values.
+        One public name per entry; by default the labels of ``values``, and ``entry0, entry1, ...`` where it
+        has none. Names must not depend on the values.
     nonnegative
         Whether entries below zero are refused, as fits demands.
+    day
+        Of which day the data are (ISO 8601), where the data set is a stream of days. It is public.
 
     Raises
     ------
@@ -57,8 +62,9 @@ class Sensitive:
         When the data cannot be used. The message names the entry and the defect, never a value.
     """
 
-    __slots__ = ("__weakref__", "_dataset", "_entry_names", "_unit", "_vault")
+    __slots__ = ("__weakref__", "_dataset", "_day", "_entry_names", "_unit", "_vault")
     _dataset: str
+    _day: str | None
     _entry_names: tuple[str, ...]
     _unit: str
     _vault: Vault
@@ -71,17 +77,18 @@ class Sensitive:
         unit: str,
         entry_names: Iterable[str] | None = None,
         nonnegative: bool = True,
+        day: str | None = None,
     ) -> None:
         # A traceback shows the locals of this frame, so all that may be the secret, if only passed in the
         # wrong place, must leave it before anything can fail.
-        check = _check_later(values, entry_names, unit, dataset, nonnegative)
-        del values, entry_names, unit, dataset
+        check = _check_later(values, entry_names, unit, dataset, nonnegative, day)
+        del values, entry_names, unit, dataset, day
         if hasattr(self, "_vault"):
             refusing("change")(self)
         store = object.__setattr__
         for name, part in zip(
             # The vault last: who has one is complete.
-            ("_entry_names", "_unit", "_dataset", "_vault"),
+            ("_entry_names", "_unit", "_dataset", "_day", "_vault"),
             run_sealed(check),
             strict=True,
         ):
@@ -91,6 +98,11 @@ class Sensitive:
     def dataset(self) -> str:
         """The data set that the ledger charges."""
         return self._dataset
+
+    @property
+    def day(self) -> str | None:
+        """Of which day the data are, where their data set is a stream of days."""
+        return self._day
 
     @property
     def entry_names(self) -> tuple[str, ...]:
@@ -236,17 +248,43 @@ def _made_anew(interrupt: BaseException) -> BaseException:
 
 
 def _check_later(
-    values: ArrayLike, entry_names: object, unit: object, dataset: object, nonnegative: bool
-) -> Callable[[], tuple[tuple[str, ...], str, str, Vault]]:
+    values: ArrayLike, entry_names: object, unit: object, dataset: object, nonnegative: bool, day: object
+) -> Callable[[], tuple[tuple[str, ...], str, str, str | None, Vault]]:
     """Bind what was passed to a closure, so that no caller's frame needs to hold it."""
 
-    def check() -> tuple[tuple[str, ...], str, str, Vault]:
-        array = _numbers(values)
-        names = unique_names(_public_names(entry_names), len(array), "entry", "entry_names")
+    def check() -> tuple[tuple[str, ...], str, str, str | None, Vault]:
+        names, in_order = _named(values, _public_names(entry_names))
+        array = _numbers(in_order)
+        names = unique_names(names, len(array), "entry", "entry_names")
         _refuse_defects(array, names, nonnegative)
-        return names, one_line(unit, "unit"), dataset_id(dataset), _locked(array)
+        of = None if day is None else day_text(day)
+        return names, one_line(unit, "unit"), dataset_id(dataset), of, _locked(array)
 
     return check
+
+
+def _named(values: ArrayLike, names: tuple[str, ...] | None) -> tuple[tuple[str, ...] | None, ArrayLike]:
+    """Names and values in one order: labels of the values are held against the names, or are the names."""
+    if names is not None:
+        return names, aligned(values, names, "The sensitive vector", secret=True)
+    found = labelled(values)
+    if found is None or found.counted:
+        return None, values
+    if any(all(map(_is_number, label)) for label in found.labels):
+        # Names are published, so numbers may be the secret in the wrong place.
+        raise InputError(
+            "The sensitive vector is labelled by numbers (withheld), expected names that may be published: "
+            "set them as its index, or pass entry_names."
+        )
+    return _public_names([", ".join(label) for label in found.labels]), list(found.values)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _public_names(entry_names: object) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from ppsm.privacy.balance import exact_sum
+from ppsm.privacy.exact import exact_sum
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.measurements import rounding
 from ppsm.privacy.publication import Publication

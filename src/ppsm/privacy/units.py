@@ -37,6 +37,7 @@ def _exact(number: float) -> Fraction:
 
 
 def _float_above(number: Fraction) -> float:
-    """The float that prints as this number, else the least one that is not below it."""
+    """The float that prints as this number, else the least one that neither is nor prints below it."""
     near = float(number)
-    return near if _exact(near) == number or Fraction(near) >= number else math.nextafter(near, math.inf)
+    not_below = min(_exact(near), Fraction(near)) >= number
+    return near if not_below or _exact(near) == number else math.nextafter(near, math.inf)

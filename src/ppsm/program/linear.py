@@ -18,6 +18,7 @@ from ppsm.arrays import (
     as_numbers,
     frozen_matrix,
     frozen_vector,
+    one_or_each,
     ordered,
     row_count,
     unique_names,
@@ -31,7 +32,7 @@ def _numbered(word: str, count: int) -> tuple[str, ...]:
     return tuple(f"{word}{number}" for number in range(count))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearProgram:
     """``min cost' x + offset  s.t.  row_lower <= matrix x <= row_upper,  column_lower <= x <= column_upper``.
 
@@ -80,15 +81,13 @@ class LinearProgram:
         def bound(
             value: ArrayLike | None, default: float, length: int, what: str, labels: tuple[str, ...]
         ) -> FloatArray:
-            filled = np.full(length, default) if value is None else as_numbers(value, what)
-            if filled.ndim == 0:
-                filled = np.full(length, float(filled))
+            filled = one_or_each(default if value is None else value, labels, what)
             huge = np.abs(filled) >= INFINITE_FROM
             filled = np.where(huge, np.copysign(INFINITY, filled), filled)
             return frozen_vector(filled, length, what, infinite=True, names=labels)
 
         program = cls(
-            cost=frozen_vector(cost_vector, columns, "the cost", names=names),
+            cost=frozen_vector(cost, columns, "the cost", names=names),
             matrix=frozen_matrix(matrix, (rows, columns), "the constraint matrix"),
             row_lower=bound(row_lower, -INFINITY, rows, "the lower bound", row_labels),
             row_upper=bound(row_upper, INFINITY, rows, "the upper bound", row_labels),
@@ -130,6 +129,10 @@ class LinearProgram:
             row_names=_numbered("r", rows),
             column_names=_numbered("c", columns),
         )
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"<LinearProgram: {rows} rows, {columns} columns>"
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,6 +1,5 @@
 """SCIP: mixed-integer programs with SOS1 sets and indicator rows (the extra ``ppsm[scip]``)."""
 
-import importlib.util
 import math
 import time
 from dataclasses import replace
@@ -10,6 +9,7 @@ import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray
 from ppsm.errors import InputError, SolverError
+from ppsm.extras import installed
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.solvers.silence import silenced
 from ppsm.solvers.tuning import TUNING
@@ -27,7 +27,7 @@ _STATUS = {
 
 def scip_is_installed() -> bool:
     """Whether the extra ``ppsm[scip]`` is there."""
-    return importlib.util.find_spec("pyscipopt") is not None
+    return installed("scip")
 
 
 def scip_version() -> str:
@@ -40,7 +40,7 @@ def scip_version() -> str:
 def need_scip(what: str) -> None:
     """Refuse what cannot be done without SCIP, and say how to get it."""
     if not scip_is_installed():
-        raise InputError(f"{what} needs SCIP, which is not installed; run: pip install pyscipopt.")
+        raise InputError(f"{what} needs SCIP, which is not installed: pip install 'ppsm[scip]'.")
 
 
 def solve_mip_with_scip(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:

@@ -66,7 +66,7 @@ def test_no_bound_of_patterns_is_above_the_optimum_and_no_answer_below(seed: int
         valid.append(power.leader_cost_usd)
         return True
 
-    search.plan(1e-4, unlimited, offer)
+    search.plan(1e-4, unlimited, offer, lambda bound: bool(valid) and min(valid) <= bound)
     if best.leader_cost_usd is None:
         assert not valid
         return
@@ -189,3 +189,34 @@ def test_flows_round_in_a_circle_are_no_proof() -> None:
     assert flows is not None
     assert np.isfinite(flows).all()
     assert flows.max() == pytest.approx(areas.supply_mwh.sum(), rel=1e-6)
+
+
+def test_counting_prices_by_fewer_steps_asks_for_less() -> None:
+    every = PriceSteps(np.array([10.0, 20.0, 30.0, 40.0, 50.0]), np.arange(6), np.array([1, 2, 3, 5, 6]))
+    whole = every.only(np.arange(1, every.count + 1))
+    assert np.array_equal(whole.supply_class, every.supply_class)
+    assert np.array_equal(whole.asked_at, every.asked_at)
+    kept = np.arange(2, every.count + 1, 2)
+    some = every.only(kept)
+    prices = np.linspace(0.0, 1.2 * every.prices_usd_per_mwh.max(), 40)
+    for fine, coarse in zip(every.classes(prices), some.classes(prices), strict=True):
+        assert coarse == (kept <= fine).sum()
+        # a level that the coarse classes ask for is asked for by the fine ones, not the other way round
+        assert (every.asked_at[some.asked_at <= coarse] <= fine).all()
+    assert (some.asked_at <= kept.size).sum() <= (every.asked_at <= every.count).sum()
+
+
+@pytest.mark.parametrize("seed", [3, 18])
+def test_a_demand_after_others_gets_the_same_bound_from_their_cuts_and_steps(seed: int) -> None:
+    case, demand = steep_game(seed)
+    followers = Followers(case)
+    fresh, used = PricePatterns(followers), PricePatterns(followers)
+    bounds = []
+    for patterns, before in ((fresh, ()), (used, (0.8, 1.1, 0.95))):
+        for share in (*before, 1.0):
+            search = patterns.search(0.0, share * demand, math.inf)
+            assert search is not None
+            search.run(unlimited)
+        assert search is not None
+        bounds.append(search.bound_usd)
+    assert bounds[1] == pytest.approx(bounds[0], rel=5e-4)

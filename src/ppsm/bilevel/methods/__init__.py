@@ -98,7 +98,7 @@ def _automatic(kkt: KktSystem, finder: BoundFinder) -> Iterator[Attempt]:
         if not scip_is_installed():
             raise NoValidBoundError(
                 f"{error.obstacle.rstrip('.')}; the methods that need no bound need SCIP, which is not "
-                "installed: run pip install pyscipopt."
+                "installed: pip install 'ppsm[scip]'."
             ) from None
         obstacle = error.obstacle
     if scip_is_installed():

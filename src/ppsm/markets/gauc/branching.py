@@ -3,6 +3,9 @@
 The patterns are integer points (:mod:`ppsm.markets.gauc.patterns`), their cost is known through cuts
 (:mod:`ppsm.markets.gauc.relaxation`). In turn, the pattern that is cheapest by the cuts so far is found, and
 UC's relaxation says what it really costs, which is a new cut; until the two agree.
+
+Most steps of prices do not matter. The search begins with a few and adds those that the prices of cheap
+patterns lie on, so that it counts finely only where the leader would like to be.
 The bound that comes out is one solver's word, so that it counts only after a second opinion.
 """
 
@@ -12,9 +15,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppsm.arrays import BoolArray, FloatArray
+from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket
-from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PatternProgram, PriceSteps, root_box
+from ppsm.markets.gauc.patterns import (
+    BurnBox,
+    PatternBox,
+    PatternProgram,
+    PatternSpace,
+    PriceSteps,
+    root_box,
+)
 from ppsm.markets.gauc.relaxation import Cut, PowerRelaxation, Relaxed
 from ppsm.markets.tuning import TUNING
 from ppsm.status import relative_gap
@@ -28,6 +38,29 @@ class PricedPattern:
     relaxed: Relaxed
 
 
+@dataclass(frozen=True, eq=False)
+class CountedPatterns:
+    """Patterns counted by some of the steps: the program that knows them."""
+
+    space: PatternSpace
+    largest_flows_mwh: FloatArray
+    kept: IntArray
+    program: PatternProgram
+
+    @classmethod
+    def of(
+        cls, space: PatternSpace, flows_mwh: FloatArray, steps: IntArray, cuts: list[Cut], limit_usd: float
+    ) -> "CountedPatterns":
+        """Count by these steps, as far as the space has them."""
+        root = space.root
+        inside = (steps > root.lowest.min()) & (steps <= root.highest.max())
+        kept = np.unique(steps[inside]).astype(np.int64)
+        program = PatternProgram(space, kept, flows_mwh, limit_usd)
+        for cut in cuts:
+            program.add_cut(cut)
+        return cls(space, flows_mwh, kept, program)
+
+
 class PatternSearch:
     """One search at a demand; ``bound_usd`` holds for all answers whose burn lies in the box of the burn."""
 
@@ -39,6 +72,7 @@ class PatternSearch:
         withdrawal_mwh: FloatArray,
         burn: BurnBox,
         target_usd: float,
+        first_steps: IntArray,
     ) -> None:
         self._relaxation, self._market, self._cuts = relaxation, market, cuts
         self._withdrawal, self._burn = withdrawal_mwh, burn
@@ -46,8 +80,9 @@ class PatternSearch:
         self._area_of_place = relaxation.area_of_place
         self._area_of_level = self._area_of_place[relaxation.places.of_link[relaxation.asked.link]]
         self.target_usd, self.bound_usd = target_usd, -math.inf
+        self.kept_steps = first_steps
         self._priced: dict[bytes, PricedPattern | None] = {}
-        self._program: PatternProgram | None = None
+        self._counted: CountedPatterns | None = None
 
     def cheapest(self, count: int) -> list[PricedPattern]:
         """The cheapest patterns found."""
@@ -60,30 +95,72 @@ class PatternSearch:
 
     def run(self, seconds_left: Callable[[], float]) -> None:
         """Search until no pattern is below the target and the cheapest by more than the precision."""
-        box = root_box(self._market, self.steps, self._withdrawal, self._burn, self._area_of_place)
-        box = None if box is None else box.narrowed(self._market.areas)
-        if box is None:
+        root = root_box(self._market, self.steps, self._withdrawal, self._burn, self._area_of_place)
+        root = None if root is None else root.narrowed(self._market.areas)
+        if root is None:
             self.bound_usd = self.target_usd
             return
-        self._seed(box, seconds_left)
-        self._program = self._built(box)
-        if self._program is None:
-            self.bound_usd = self._limit()
-        while self._program is not None and seconds_left() > 0:
-            bound, pattern = self._program.cheapest_pattern(self._limit(), self._gap(), seconds_left())
-            self.bound_usd = max(self.bound_usd, min(bound, self._limit()))
-            if self.bound_usd >= self._enough() or pattern is None or pattern.key in self._priced:
-                break
-            if self._price(pattern) is None:
-                self._ask(PatternBox(pattern.lowest, box.highest))
-                self._ask(PatternBox(box.lowest, pattern.highest))
+        space = PatternSpace(
+            self._market.areas,
+            self.steps,
+            self._withdrawal,
+            self._burn,
+            self._area_of_place,
+            self._area_of_level,
+            root,
+        )
+        flows = space.largest_flows()
+        if flows is None:
+            self.bound_usd = self.target_usd
+            return
+        self._explore(root)
+        counted: CountedPatterns | None = CountedPatterns.of(
+            space, flows, self.kept_steps, self._cuts, self._limit()
+        )
+        while counted is not None and seconds_left() > 0:
+            self._counted, self.kept_steps = counted, counted.kept
+            counted = self._turn(counted, seconds_left)
+
+    def _turn(self, counted: CountedPatterns, seconds_left: Callable[[], float]) -> CountedPatterns | None:
+        """Find the cheapest pattern by cuts and steps so far, and learn of it; None at the end."""
+        bound, found = counted.program.cheapest_pattern(self._limit(), self._gap(), seconds_left())
+        self.bound_usd = max(self.bound_usd, min(bound, self._limit()))
+        if self.bound_usd >= self._enough() or found is None:
+            return None
+        root = counted.space.root
+        box = PatternBox(np.maximum(found.lowest, root.lowest), np.minimum(found.highest, root.highest))
+        relaxed = self._ask(box)
+        if relaxed is None:
+            return None
+        self._explore(box, relaxed)
+        if relaxed.bound_usd >= self._enough() or relaxed.bound_usd > self.bound_usd + self._slack():
+            return counted  # the cut says more than was known of this box
+        exact = self._pattern_at(relaxed.burn_mwh)
+        if exact is None:
+            return None
+        steps = np.union1d(counted.kept, exact.lowest)
+        finer = CountedPatterns.of(counted.space, counted.largest_flows_mwh, steps, self._cuts, self._limit())
+        return None if np.array_equal(finer.kept, counted.kept) else finer
+
+    def _slack(self) -> float:
+        return self._gap() * abs(self.bound_usd)
+
+    def _explore(self, box: PatternBox, relaxed: Relaxed | None = None) -> None:
+        """Price the patterns that UC's relaxation leads to, from a box on."""
+        relaxed = relaxed or self._ask(box)
+        for _ in range(TUNING.explored):
+            pattern = None if relaxed is None else self._pattern_at(relaxed.burn_mwh)
+            if pattern is None or pattern.key in self._priced:
+                return
+            priced = self._price(pattern)
+            relaxed = None if priced is None else priced.relaxed
 
     def is_confirmed(self, seconds_left: Callable[[], float]) -> bool:
         """A second opinion on the bound: another search, on a path of its own, finds no pattern below it."""
-        if self._program is None:
+        if self._counted is None:
             return True  # linear programs alone said so
         below = self.bound_usd * (1 - TUNING.pattern_precision)
-        bound, pattern = self._program.cheapest_pattern(
+        bound, pattern = self._counted.program.cheapest_pattern(
             below, TUNING.pattern_precision / 2, max(seconds_left(), 0.0), another_path=True
         )
         return pattern is None and bound >= below
@@ -102,39 +179,6 @@ class PatternSearch:
     def _enough(self) -> float:
         """A bound at this ends the search."""
         return self._limit() * (1 - 2 * TUNING.pattern_precision)
-
-    def _built(self, box: PatternBox) -> PatternProgram | None:
-        program = PatternProgram(
-            self._market.areas,
-            self.steps,
-            self._withdrawal,
-            self._burn,
-            self._area_of_place,
-            self._area_of_level,
-            box,
-            self._limit(),
-        )
-        if program.is_empty:
-            return None
-        for cut in self._cuts:
-            program.add_cut(cut)
-        return program
-
-    def _seed(self, root: PatternBox, seconds_left: Callable[[], float]) -> None:
-        """First cuts and patterns: no price above a class, from the lowest class to the highest."""
-        for value in range(int(root.lowest.max()), int(root.highest.max()) + 1):
-            if seconds_left() <= 0:
-                return
-            box = PatternBox(root.lowest, np.minimum(root.highest, max(value, 0))).narrowed(
-                self._market.areas
-            )
-            relaxed = None if box is None or (box.lowest > box.highest).any() else self._ask(box)
-            for _ in range(3):
-                pattern = None if relaxed is None else self._pattern_at(relaxed.burn_mwh)
-                priced = None if pattern is None else self._price(pattern)
-                if priced is None or relaxed is priced.relaxed:
-                    break
-                relaxed = priced.relaxed
 
     def _pattern_at(self, burn_mwh: FloatArray) -> PatternBox | None:
         """The pattern of the gas market at a burn, if it is served."""
@@ -163,6 +207,6 @@ class PatternSearch:
         relaxed = self._relaxation.solve(self._withdrawal, asked, gas)
         if relaxed is not None:
             self._cuts.append(relaxed.cut)
-            if self._program is not None:
-                self._program.add_cut(relaxed.cut)
+            if self._counted is not None:
+                self._counted.program.add_cut(relaxed.cut)
         return relaxed

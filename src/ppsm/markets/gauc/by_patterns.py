@@ -28,6 +28,7 @@ class StressPatterns:
         self.market = AreaMarket(areas)
         self.relaxation = PowerRelaxation(followers, power_stress, areas)
         self.cuts: list[Cut] = []
+        self.steps = np.empty(0, dtype=np.int64)
         self.plans = Plans(followers, self.relaxation, power_stress)
 
 
@@ -58,7 +59,7 @@ class PricePatterns:
             self._kept[power_stress, key] = StressPatterns(self._followers, power_stress, areas)
         kept = self._kept[power_stress, key]
         search = PatternSearch(
-            kept.relaxation, kept.market, kept.cuts, gathered, self._largest_burn(), target_usd
+            kept.relaxation, kept.market, kept.cuts, gathered, self._largest_burn(), target_usd, kept.steps
         )
         return DemandPatterns(kept, search, gathered)
 
@@ -116,15 +117,30 @@ class DemandPatterns:
     def run(self, seconds_left: Callable[[], float]) -> None:
         """Find the cheapest pattern and prove it."""
         self._search.run(seconds_left)
+        self._kept.steps = self._search.kept_steps
 
     def is_confirmed(self, seconds_left: Callable[[], float]) -> bool:
         """A second opinion on the bound."""
         return self._search.is_confirmed(seconds_left)
 
-    def plan(self, gap: float, seconds_left: Callable[[], float], offer: Offer) -> None:
-        """Offer EM's answers to plans for the cheapest patterns, the cheapest first, until one is valid."""
-        for priced in self._search.cheapest(TUNING.patterns_planned):
-            wanted = Wanted(self._withdrawal, *self._search.limits_of(priced.box))
-            plans = self._kept.plans
-            if plans.offer(wanted, gap, seconds_left, offer):
+    def plan(
+        self,
+        gap: float,
+        seconds_left: Callable[[], float],
+        offer: Offer,
+        is_enough: Callable[[float], bool],
+    ) -> None:
+        """Offer EM's answers to plans for the cheapest patterns, the cheapest first, until one is enough.
+
+        Units of earlier plans come first: to run them otherwise takes no search.
+        """
+        plans = self._kept.plans
+        patterns = self._search.cheapest(TUNING.patterns_planned)
+        wanted = [Wanted(self._withdrawal, *self._search.limits_of(priced.box)) for priced in patterns]
+        for each in wanted[: TUNING.patterns_for_known_units]:
+            plans.offer_known(each, offer, lambda: is_enough(self.bound_usd))
+        for priced, each in zip(patterns, wanted, strict=True):
+            # what the next pattern costs at least may be no better than what there is
+            if is_enough(priced.relaxed.bound_usd) or seconds_left() <= 0:
                 return
+            plans.offer(each, gap, seconds_left, offer)

@@ -57,9 +57,27 @@ class PriceSteps:
         asked_at = np.where(first < prices.size, np.searchsorted(kept, first) + 1, kept.size + 1)
         return cls(steps, np.searchsorted(steps, areas.supply_usd_per_mwh, side="right"), asked_at)
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.prices_usd_per_mwh.size
+
+    def only(self, kept: IntArray) -> "PriceSteps":
+        """Some of these steps (numbers from one): levels are then asked for from the next kept step on."""
+        return PriceSteps(
+            self.prices_usd_per_mwh[kept - 1],
+            coarse_class(kept, self.supply_class),
+            np.searchsorted(kept, self.asked_at, side="left") + 1,
+        )
+
     def classes(self, prices_usd_per_mwh: FloatArray) -> IntArray:
         """The classes of prices."""
         return np.searchsorted(self.prices_usd_per_mwh * (1 - TOLERANCE), prices_usd_per_mwh, side="right")
+
+
+def coarse_class(kept: IntArray, classes: IntArray) -> IntArray:
+    """Classes counted by kept steps alone."""
+    return np.searchsorted(kept, classes, side="right")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,38 +161,84 @@ def root_box(
     return PatternBox(first, last if most is None else steps.classes(most))
 
 
+@dataclass(frozen=True, eq=False)
+class PatternSpace:
+    """All patterns of a demand that are looked at: in a box of patterns, with burns of a box of burns."""
+
+    areas: GasAreas
+    steps: PriceSteps
+    withdrawal_mwh: FloatArray
+    burn: BurnBox
+    area_of_place: IntArray
+    area_of_level: IntArray
+    root: PatternBox
+
+    def balances(self) -> LinearProgram:
+        """Balances of the areas with the burn as columns, and its total, in the bounds of the root."""
+        areas, places = self.areas, self.area_of_place.size
+        at = sp.csr_array(
+            (-np.ones(places), (self.area_of_place, np.arange(places))), shape=(areas.count, places)
+        )
+        total = sp.csr_array(([1.0] * places, ([0] * places, areas.width + np.arange(places))))
+        lower, upper = self.root.gas_bounds(areas, self.steps)
+        low, high = self.burn.total_mwh
+        return LinearProgram.of(
+            np.zeros(areas.width + places),
+            sp.csr_array(sp.vstack([sp.hstack([areas.balance(), at]), total])),
+            row_lower=np.append(self.withdrawal_mwh, low),
+            row_upper=np.append(self.withdrawal_mwh, high),
+            column_lower=np.concatenate([lower, self.burn.lower_mwh]),
+            column_upper=np.concatenate([upper, self.burn.upper_mwh]),
+        )
+
+    def largest_flows(self) -> FloatArray | None:
+        """The most that can flow through each arc in the root's box; None where no burn has such prices."""
+        program = self.balances()
+        live = PersistentLp(program)
+        live.use_primal_simplex()
+        first = self.areas.supply_area.size
+        comes_in = float(self.areas.supply_mwh.sum() - self.withdrawal_mwh[self.withdrawal_mwh < 0].sum())
+        most = np.zeros(self.areas.upstream.size)
+        for arc in range(most.size):
+            cost = np.zeros(program.shape[1])
+            cost[first + arc] = -1.0
+            live.set_cost(cost)
+            solution = live.solve()
+            if solution.status is Status.INFEASIBLE:
+                return None
+            # flows that go round in a circle serve nobody: no more flows anywhere than comes in
+            is_known = solution.status is Status.PROVEN_OPTIMAL
+            most[arc] = min(comes_in, -solution.objective + TUNING.widening_mwh if is_known else comes_in)
+        return np.minimum(most, self.areas.capacity_mwh)
+
+
 class PatternProgram:
-    """The linear relaxation of the patterns at a demand, alive in HiGHS; cuts are added as they are found."""
+    """Patterns by some of the steps as a MILP, whose cost is what the cuts say; cuts are added as they come.
+
+    With fewer steps less is asked of the leader: it bounds the patterns of all steps.
+    """
 
     def __init__(
-        self,
-        areas: GasAreas,
-        steps: PriceSteps,
-        withdrawal_mwh: FloatArray,
-        burn: BurnBox,
-        area_of_place: IntArray,
-        area_of_level: IntArray,
-        root: PatternBox,
-        target_usd: float,
+        self, space: PatternSpace, kept: IntArray, largest_flows_mwh: FloatArray, target_usd: float
     ) -> None:
-        self._areas, self._steps, self._burn = areas, steps, burn
-        self._withdrawal, self._area_of_place = withdrawal_mwh, area_of_place
-        self._area_of_level = area_of_level
+        self._areas, self._burn = space.areas, space.burn
+        self._steps = space.steps.only(kept)
+        self._withdrawal, self._area_of_place = space.withdrawal_mwh, space.area_of_place
+        self._area_of_level = space.area_of_level
+        root = PatternBox(coarse_class(kept, space.root.lowest), coarse_class(kept, space.root.highest))
+        self._kept, self._root, self._all_steps = kept, root, space.steps.count
+        self._most_flow = largest_flows_mwh
         self._first, self._last = int(root.lowest.min()) + 1, int(root.highest.max())
         self._steps_here = max(self._last - self._first + 1, 0)
-        self._places = area_of_place.size
-        self._q0 = areas.width
+        self._places = space.area_of_place.size
+        self._q0 = space.areas.width
         self._p0 = self._q0 + self._places
-        self._w0 = self._p0 + areas.count * self._steps_here
+        self._w0 = self._p0 + space.areas.count * self._steps_here
         self._cost_column = self._w0 + self._places * self._steps_here
         self._width = self._cost_column + 1
-        self._root = root
         self._cut_rows: list[FloatArray] = []
         self._cut_constants: list[float] = []
-        self.is_empty = False
-        self._most_flow = self._largest_flows()
-        if not self.is_empty:
-            self._lp = PersistentLp(self._program(target_usd))
+        self._program = self._built(space.balances(), target_usd)
 
     def _p(self, area: IntArray, step: IntArray) -> IntArray:
         return self._p0 + area * self._steps_here + (step - self._first)
@@ -182,50 +246,7 @@ class PatternProgram:
     def _w(self, place: IntArray, step: IntArray) -> IntArray:
         return self._w0 + place * self._steps_here + (step - self._first)
 
-    def _balance_program(self) -> LinearProgram:
-        """Balances of the areas with the burn as columns, and its total, in the bounds of the root."""
-        areas = self._areas
-        at = sp.csr_array(
-            (-np.ones(self._places), (self._area_of_place, np.arange(self._places))),
-            shape=(areas.count, self._places),
-        )
-        total = sp.csr_array(
-            ([1.0] * self._places, ([0] * self._places, areas.width + np.arange(self._places)))
-        )
-        lower, upper = self._root.gas_bounds(areas, self._steps)
-        low, high = self._burn.total_mwh
-        return LinearProgram.of(
-            np.zeros(areas.width + self._places),
-            sp.csr_array(sp.vstack([sp.hstack([areas.balance(), at]), total])),
-            row_lower=np.append(self._withdrawal, low),
-            row_upper=np.append(self._withdrawal, high),
-            column_lower=np.concatenate([lower, self._burn.lower_mwh]),
-            column_upper=np.concatenate([upper, self._burn.upper_mwh]),
-        )
-
-    def _largest_flows(self) -> FloatArray:
-        """The most that can flow through each arc in the root's box."""
-        program = self._balance_program()
-        live = PersistentLp(program)
-        live.use_primal_simplex()
-        first = self._areas.supply_area.size
-        comes_in = float(self._areas.supply_mwh.sum() - self._withdrawal[self._withdrawal < 0].sum())
-        most = np.zeros(self._areas.upstream.size)
-        for arc in range(most.size):
-            cost = np.zeros(program.shape[1])
-            cost[first + arc] = -1.0
-            live.set_cost(cost)
-            solution = live.solve()
-            if solution.status is Status.INFEASIBLE:
-                self.is_empty = True
-                return most
-            # flows that go round in a circle serve nobody: no more flows anywhere than comes in
-            is_known = solution.status is Status.PROVEN_OPTIMAL
-            most[arc] = min(comes_in, -solution.objective + TUNING.widening_mwh if is_known else comes_in)
-        return np.minimum(most, self._areas.capacity_mwh)
-
-    def _program(self, target_usd: float) -> LinearProgram:
-        base = self._balance_program()
+    def _built(self, base: LinearProgram, target_usd: float) -> LinearProgram:
         count = self._width - base.shape[1]
         steps = np.arange(self._first, self._last + 1)
         lower, upper = np.zeros(count), np.ones(count)
@@ -324,16 +345,15 @@ class PatternProgram:
         is_open = ~always & (at <= self._root.highest[self._area_of_level])
         steps = self._p(self._area_of_level[is_open], at[is_open])
         np.add.at(weights, steps, -cut.weight_usd[is_open] / unit)
-        self._lp.add_row(weights, constant / unit, INFINITY)
         self._cut_rows.append(weights)
         self._cut_constants.append(constant / unit)
 
     def cheapest_pattern(
         self, target_usd: float, gap: float, seconds: float, *, another_path: bool = False
     ) -> tuple[float, PatternBox | None]:
-        """A bound on all patterns below a target, and the cheapest by what the cuts say."""
+        """A bound on all patterns below a target, and the cheapest by what the cuts say, in all steps."""
         count = len(self._cut_rows)
-        program = self._lp.program.with_rows(
+        program = self._program.with_rows(
             sp.csr_array(np.array(self._cut_rows).reshape(count, self._width)),
             np.array(self._cut_constants),
         )
@@ -359,7 +379,8 @@ class PatternProgram:
             return bound, None
         reached = np.rint(result.columns[self._p0 : self._w0]).reshape(self._areas.count, self._steps_here)
         classes = self._first - 1 + reached.sum(axis=1).astype(np.int64)
-        return bound, PatternBox(classes, classes)
+        edges = np.concatenate([[0], self._kept, [self._all_steps + 1]])
+        return bound, PatternBox(edges[classes], edges[classes + 1] - 1)
 
 
 class _Rows:

@@ -6,6 +6,7 @@ are of whole units, so that EM may burn a little more than planned: as much gas 
 the output is planned again, with the units as they are, or with others where these leave no room.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -38,6 +39,16 @@ class Plans:
 
     def __init__(self, followers: Followers, relaxation: PowerRelaxation, power_stress: float) -> None:
         self._followers, self._relaxation, self._power_stress = followers, relaxation, power_stress
+        self._units: list[IntArray] = []
+
+    def offer_known(self, wanted: Wanted, offer: Offer, is_enough: Callable[[], bool]) -> bool:
+        """Offer EM's answers to plans with units of earlier plans, the latest first; whether one is valid."""
+        found = False
+        for units in self._units[: TUNING.units_tried]:
+            if is_enough():
+                break
+            found |= self._hold(wanted, units, offer) is None
+        return found
 
     def offer(self, wanted: Wanted, gap: float, seconds_left: Callable[[], float], offer: Offer) -> bool:
         """Offer EM's answers to plans; whether one is valid."""
@@ -48,6 +59,7 @@ class Plans:
                 return False
             needed = self._hold(wanted, units, offer)
             if needed is None:
+                self._units.insert(0, units)
                 return True
             aside = np.maximum(aside, needed)
         return False
@@ -116,6 +128,7 @@ class Plans:
         count = withdrawal_mwh.size
         rows = np.arange(live.program.shape[0] - count, live.program.shape[0])
         live.set_row_bounds(rows, withdrawal_mwh, withdrawal_mwh)
+        live.stop_at(time.perf_counter() + TUNING.output_seconds)
         try:
             solution = live.solve(is_bounded=True)
         except SolverError:

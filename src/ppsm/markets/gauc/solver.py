@@ -78,6 +78,7 @@ class GasAwareCommitment:
         self.floors = PriceFloors(self.followers)
         self.patterns = PricePatterns(self.followers)
         self._answers: dict[tuple[float, tuple[int, ...]], PowerAnswer | None] = {}
+        self._held: dict[float, list[PowerAnswer]] = {}
 
     def solve_unaware(
         self,
@@ -89,7 +90,9 @@ class GasAwareCommitment:
         progress: Progress | None = None,
     ) -> UnawareSolution:
         """Commit by bids alone, whatever gas costs, then let both markets answer: see UnawareSolution."""
-        demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
+        demand = frozen_vector(
+            demand_mwh, len(self.case.deliveries), "the gas demand", names=self.case.delivery_ids
+        )
         search = Search(self, float(power_stress), demand, gap, time_limit, progress)
         if search.commit_by_bids() is None:
             status = Status.INFEASIBLE if search.infeasible else Status.NO_INCUMBENT
@@ -119,7 +122,9 @@ class GasAwareCommitment:
 
         Without ``proof`` a valid answer is enough, whatever its gap.
         """
-        demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
+        demand = frozen_vector(
+            demand_mwh, len(self.case.deliveries), "the gas demand", names=self.case.delivery_ids
+        )
         search = Search(self, float(power_stress), demand, gap, time_limit, progress)
         try:
             search.run(proof=proof)
@@ -162,22 +167,40 @@ class Search:
             return
         self._raise_bound(base.bound_usd, _WITHOUT_PRICES)
         self._try_remembered()
-        if not self._closed():
-            self._price_loop(base)
+        if self._closed() or (self.best is not None and not proof):
+            return
+        if can_enumerate(self.followers):
+            self._run_small(base, proof=proof)
+        else:
+            self._run_large(base)
+
+    def _run_small(self, base: RememberedCommitment, *, proof: bool) -> None:
+        """Where commitments can be listed."""
+        self._price_loop(base)
         if self.best is not None and not proof:
             return
-        is_small = can_enumerate(self.followers)
-        if not self._closed() and not is_small and not self._is_near():
+        self._use_floors()
+        if not self._closed():
+            self._enumerate()
+
+    def _run_large(self, base: RememberedCommitment) -> None:
+        """Price patterns; floors where these leave little open, and rising levels where they find nothing."""
+        if not self._is_near():
             self._search_patterns()
+        if self.best is None:
+            self._price_loop(base)
+        if self._is_near():
+            self._use_floors()
+
+    def _use_floors(self) -> None:
+        """Price floors, for the gap asked for or, where that is out of reach, for a larger one."""
         for slack in TUNING.slacks:
-            if self._closed() or self.best is None or not (is_small or self._is_near()):
-                break
+            if self._closed() or self.best is None:
+                return
             left = relative_gap(self.best.power.leader_cost_usd, self.bound)
             is_worth_it = slack == 1.0 or slack * self.gap < TUNING.worth_proving * left
             if is_worth_it and self._prove_with_floors(self.best, slack * self.gap):
-                break
-        if not self._closed() and is_small:
-            self._enumerate()
+                return
 
     def commit_by_bids(self) -> RememberedCommitment | None:
         """UC without regard to gas prices; None where there is none in time."""
@@ -186,7 +209,12 @@ class Search:
     def _closed(self) -> bool:
         if self.infeasible:
             return True
-        return self.best is not None and relative_gap(self.best.power.leader_cost_usd, self.bound) <= self.gap
+        return self._is_within_gap_of(self.bound)
+
+    def _is_within_gap_of(self, bound_usd: float) -> bool:
+        """Whether the incumbent would be good enough if this were the bound."""
+        best = self.best
+        return best is not None and relative_gap(best.power.leader_cost_usd, bound_usd) <= self.gap
 
     def _say(self, what: str) -> None:
         if self.progress is not None:
@@ -248,10 +276,15 @@ class Search:
         return None if power is None else self.followers.game_answer(power, self.demand)
 
     def _try_remembered(self) -> None:
-        """The cheapest remembered commitment that is valid at this demand."""
+        """The cheapest remembered commitment or plan that is valid at this demand."""
         for known in self.solver.memory.at(self.power_stress):
             self._offer(self._answer(known))
             if self.best is not None:
+                break
+        for power in self.solver._held.get(self.power_stress, []):
+            if self.best is not None and power.leader_cost_usd >= self.best.power.leader_cost_usd:
+                return
+            if self._offer_power(power):
                 return
 
     def _price_loop(self, base: RememberedCommitment) -> None:
@@ -335,15 +368,22 @@ class Search:
         return best is not None and relative_gap(best.power.leader_cost_usd, self.bound) <= TUNING.near_gap
 
     def _search_patterns(self) -> None:
-        """The cheapest price pattern and plans for it; its bound counts where pressures bind nowhere."""
-        target = math.inf if self.best is None else self.best.power.leader_cost_usd
+        """The cheapest price pattern and plans for it; its bound counts where pressures bind nowhere.
+
+        Where there is an answer, the question is whether a pattern is cheaper by more than the gap.
+        """
+        target = math.inf
+        if self.best is not None:
+            target = self.best.power.leader_cost_usd * (1 - TUNING.target_share_of_gap * self.gap)
         self._say("price patterns")
         patterns = self.solver.patterns.search(self.power_stress, self.demand, target)
         if patterns is None:
             return
         patterns.run(self.left)
         self.bound_if_free = patterns.bound_usd
-        patterns.plan(TUNING.commitment_share_of_gap * self.gap, self.left, self._offer_power)
+        if patterns.bound_usd < target:
+            plan_gap = TUNING.plan_share_of_gap * self.gap
+            patterns.plan(plan_gap, self.left, self._offer_plan, self._is_within_gap_of)
         best = self.best
         if best is None or patterns.bound_usd <= self.bound:
             return
@@ -360,6 +400,16 @@ class Search:
         answer = self.followers.game_answer(power, self.demand)
         self._offer(answer)
         return answer is not None and not answer.invalid
+
+    def _offer_plan(self, power: PowerAnswer) -> bool:
+        """The same for a plan, which is kept for other demands."""
+        is_valid = self._offer_power(power)
+        if is_valid:
+            held = self.solver._held.setdefault(self.power_stress, [])
+            held.append(power)
+            held.sort(key=lambda each: each.leader_cost_usd)
+            del held[TUNING.plans_kept :]
+        return is_valid
 
     def _enumerate(self) -> None:
         result = enumerate_commitments(

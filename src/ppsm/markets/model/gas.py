@@ -64,7 +64,9 @@ class GasMarket:
 
         ``burn_mwh`` has one entry per link of the case; a single number stands for all of them.
         """
-        demand = frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand")
+        demand = frozen_vector(
+            demand_mwh, len(self.case.deliveries), "the gas demand", names=self.case.delivery_ids
+        )
         links = len(self.case.links)
         every = np.full(links, burn_mwh) if np.ndim(burn_mwh) == 0 else burn_mwh
         burn = frozen_vector(every, links, "the burn")
@@ -79,7 +81,10 @@ class GasMarket:
             program=self.program.shifted(shift),
             parameter_map=_rows_of(self.demand_to_balance, self.balance_rows, self.program.shape[0]),
             parameter_names=self.case.delivery_ids,
-            nominal=frozen_vector(demand_mwh, len(self.case.deliveries), "the gas demand"),
+            parameters=Layout.of_names("entry", self.case.delivery_ids),
+            nominal=frozen_vector(
+                demand_mwh, len(self.case.deliveries), "the gas demand", names=self.case.delivery_ids
+            ),
             variables=self.variables,
             constraints=self.constraints,
             curvature=sp.csr_array((self.program.shape[1],) * 2),

@@ -1,0 +1,189 @@
+"""``ppsm follower``, ``ppsm leader``, ``ppsm identities``: the mechanism between two parties."""
+
+import json
+import logging
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ppsm.cases import load_case
+from ppsm.cases.sides import market_digest
+from ppsm.cli.app import EXIT_NO_ANSWER, app, interruptible
+from ppsm.cli.output import writable_directory
+from ppsm.cli.secret import read_secret
+from ppsm.errors import InputError, LedgerError
+
+if TYPE_CHECKING:
+    from ppsm.protocol.leader_round import LeaderResult
+
+follower_commands = typer.Typer(name="follower", help="The side that has the secret.", no_args_is_help=True)
+leader_commands = typer.Typer(name="leader", help="The side that decides first.", no_args_is_help=True)
+app.add_typer(follower_commands)
+app.add_typer(leader_commands)
+
+IdentityOption = Annotated[Path, typer.Option(help="Directory with this party's keys and those it knows.")]
+
+
+@follower_commands.callback()
+def _follower() -> None:
+    """The side that has the secret."""
+
+
+@leader_commands.callback()
+def _leader() -> None:
+    """The side that decides first."""
+
+
+def _needs_protocol() -> None:
+    """Say what to install where the libraries of the protocol are missing."""
+    try:
+        import cryptography
+        import fastapi
+        import httpx
+        import pydantic
+        import uvicorn
+    except ImportError as error:
+        raise InputError(
+            f"the library '{error.name}' is missing, which two parties need: install ppsm[protocol]."
+        ) from None
+    del cryptography, fastapi, httpx, pydantic, uvicorn
+
+
+@follower_commands.command()
+def serve(
+    case: Annotated[str, typer.Option(help="A built-in case or the follower's case directory.")],
+    ledger: Annotated[Path, typer.Option(help="The privacy ledger, with a grant for the policy's data set.")],
+    policy: Annotated[Path, typer.Option(help="What is allowed to whom, a TOML file.")],
+    identity: IdentityOption,
+    demand: Annotated[
+        Path | None, typer.Option(help="The secret demand: a CSV file node,demand_mwh instead of a stress.")
+    ] = None,
+    gas_stress: Annotated[
+        float | None, typer.Option(help="Relative increase of the case's gas demands.")
+    ] = None,
+    rounds: Annotated[
+        Path, typer.Option(help="Directory for rounds: what was said, dossiers, transcripts.")
+    ] = Path("rounds"),
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen at.")] = 8443,
+    tls: Annotated[bool, typer.Option(help="Serve with the certificate of the identity.")] = True,
+) -> None:
+    """Answer leaders until stopped. Its page is at the same address, with the identity's page-token."""
+    _needs_protocol()
+    from ppsm.coordinations.gas_side import GasSide
+    from ppsm.privacy import Ledger
+    from ppsm.protocol.desk import FollowerDesk, disagreements
+    from ppsm.protocol.identities import Identity
+    from ppsm.protocol.policy import Policy
+    from ppsm.protocol.round_pages import follower_page
+    from ppsm.protocol.round_store import RoundStore
+    from ppsm.protocol.service import make_app, server
+    from ppsm.protocol.shared_market import Market
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    rules, who, loaded = Policy.read(policy), Identity.read(identity), load_case(case)
+    secret = read_secret(loaded, demand, gas_stress, rules.dataset)
+    home = writable_directory(rounds)
+    home.chmod(0o700)
+    store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
+    for finding in disagreements(book, store):
+        raise LedgerError(f"{finding} Restore the ledger or the rounds that belong together.")
+    desk = FollowerDesk(Market(GasSide(loaded), market_digest(loaded)), secret, book, rules, who, store, home)
+    with interruptible():
+        server(make_app(desk, lambda: follower_page(desk)), host, port, who if tls else None).run()
+
+
+@leader_commands.command()
+def run(
+    follower: Annotated[str, typer.Option(help="Its address, such as https://HOST:PORT.")],
+    case: Annotated[str, typer.Option(help="A built-in case or the leader's case directory.")],
+    identity: IdentityOption,
+    out: Annotated[Path, typer.Option(help="Directory for this round: dossier, transcript, page.")],
+    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads.")] = 0.0,
+    follower_name: Annotated[
+        str | None, typer.Option(help="Which party is asked, where the identity knows several.")
+    ] = None,
+    research: Annotated[bool, typer.Option(help="Take seeded noise, which is NOT private.")] = False,
+    patience: Annotated[float, typer.Option(help="Seconds to try while nobody answers.")] = 120.0,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each clearing of the markets.")] = 300.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+) -> None:
+    """Run a whole round with a follower; stopped, the same command goes on.
+
+    Exit codes: 0 done; 1 the market cannot be cleared with the release; 2 unusable input; 7 the follower
+    does not answer, is not to be trusted, or has ended the round; 130 interrupted.
+    """
+    _needs_protocol()
+    from ppsm.cases.stress import check_stress
+    from ppsm.coordinations import GaucCoordination
+    from ppsm.protocol.http_client import HttpTransport
+    from ppsm.protocol.identities import Identity
+    from ppsm.protocol.leader_round import LeaderRound
+    from ppsm.protocol.round_pages import write_leader_page
+    from ppsm.protocol.round_store import RoundStore
+    from ppsm.protocol.shared_market import Market
+
+    loaded, who = load_case(case), Identity.read(identity)
+    check_stress(loaded, power_stress, None)
+    home = writable_directory(out)
+    name = _other_party(list(who.peers), follower_name)
+    transport = HttpTransport(follower, who)
+    with interruptible():
+        market = Market(GaucCoordination(loaded, power_stress, time_limit=time_limit), market_digest(loaded))
+        store = RoundStore(home / "rounds.db")
+        leader = LeaderRound(
+            market, who, name, store, transport, home, research=research, patience_s=patience
+        )
+        result = leader.run()
+        write_leader_page(home, loaded, result, store.messages(result.round_id))
+    _report(home, result, as_json=as_json)
+    if not result.cleared.feasible:
+        raise typer.Exit(EXIT_NO_ANSWER)
+
+
+def _other_party(known: list[str], named: str | None) -> str:
+    if named is None and len(known) != 1:
+        raise InputError(
+            f"the identity knows {', '.join(known) or 'nobody'}: say who is asked with --follower-name."
+        )
+    return known[0] if named is None else named
+
+
+def _report(home: Path, result: "LeaderResult", *, as_json: bool) -> None:
+    cleared, told = result.cleared, result.told
+    summary = {
+        "round": result.round_id,
+        "directory": str(home),
+        "private": result.dossier.private,
+        "faithful": result.certificate.faithful,
+        "status": cleared.status.value,
+        "leader_cost": cleared.leader_cost,
+        "gas_value_told": None if told is None else told.value,
+        "statement": result.dossier.statement,
+    }
+    if as_json:
+        typer.echo(json.dumps(summary, indent=2, allow_nan=False))
+        return
+    for name, value in summary.items():
+        typer.echo(f"{name.replace('_', ' ')}: {value}")
+
+
+@app.command()
+def identities(
+    directory: Annotated[Path, typer.Argument(help="Gets a directory for each party.")],
+    parties: Annotated[list[str], typer.Argument(help="Their names, such as: gas power")],
+    host: Annotated[
+        list[str] | None, typer.Option(help="Names and addresses that the certificates are for.")
+    ] = None,
+    days: Annotated[float, typer.Option(help="How long the certificates are good.")] = 30.0,
+) -> None:
+    """Make keys, certificates and tokens for parties that try things out; in earnest each makes its own."""
+    _needs_protocol()
+    from ppsm.protocol.identities import make_identities
+
+    hosts = host or ["localhost", "127.0.0.1"]
+    made = make_identities(directory, parties, hosts=hosts, lifetime=timedelta(days=days))
+    for name in made:
+        typer.echo(f"made {directory / name}")

@@ -1,0 +1,195 @@
+"""An interactive map of gas prices: what changed from before to after, by junction, with values on hover."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from ppsm.arrays import FloatArray
+from ppsm.cases.entities import MWH_PER_MMBTU
+from ppsm.cases.schema import Case
+from ppsm.figures.outlines import outlines
+from ppsm.figures.state import gas_ends
+
+_MARGIN_DEG = 0.5
+_LABELS = 7
+_LABEL_DEG = 1.3
+# A scale of differences ends at one of these, in $/MMBtu: pages of several days can be compared.
+_SCALES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+_PRICE = "gas price, $/MMBtu"
+
+
+def difference_map(
+    case: Case, before_usd_per_mwh: FloatArray, after_usd_per_mwh: Mapping[str, FloatArray]
+) -> alt.LayerChart:
+    """After minus before for each title, of which the reader chooses one; all on one scale around zero."""
+    before = _rounded(before_usd_per_mwh)
+    vectors = {title: _rounded(prices) for title, prices in after_usd_per_mwh.items()}
+    largest = max(float(np.abs(after - before).max()) for after in vectors.values())
+    limit = next((scale for scale in _SCALES if scale >= largest), _SCALES[-1])
+    rows = [
+        {
+            **point,
+            "shown": title,
+            "before": round(old, 3),
+            "after": round(new, 3),
+            "value": round(new - old, 3),
+        }
+        for title, after in vectors.items()
+        for point, old, new in zip(_junctions(case), before.tolist(), after.tolist(), strict=True)
+    ]
+    colour = alt.Color("value:Q").scale(scheme="blueorange", domain=[-limit, limit], clamp=True)
+    tips = [
+        alt.Tooltip("junction:N"),
+        alt.Tooltip("before:Q", title="before, $/MMBtu", format=".3f"),
+        alt.Tooltip("after:Q", title="after, $/MMBtu", format=".3f"),
+        alt.Tooltip("value:Q", title="difference", format="+.3f"),
+    ]
+    dots = _dots(rows, colour.legend(**_legend("after minus before, $/MMBtu")), tips)
+    titles = list(vectors)
+    if len(titles) > 1:
+        choice = alt.param(
+            name="shown", value=titles[0], bind=alt.binding_radio(options=titles, name="Cleared with ")
+        )
+        dots = dots.add_params(choice).transform_filter("datum.shown == shown")
+    return _layered(case, dots)
+
+
+def price_map(case: Case, prices_usd_per_mwh: FloatArray) -> alt.LayerChart:
+    """The prices of one day, where there are none to compare them with."""
+    prices = _rounded(prices_usd_per_mwh).tolist()
+    rows = [{**point, "value": price} for point, price in zip(_junctions(case), prices, strict=True)]
+    colour = alt.Color("value:Q").scale(scheme="viridis", zero=False).legend(**_legend(_PRICE))
+    tips = [alt.Tooltip("junction:N"), alt.Tooltip("value:Q", title=_PRICE, format=".3f")]
+    return _layered(case, _dots(rows, colour, tips))
+
+
+def _rounded(prices_usd_per_mwh: FloatArray) -> FloatArray:
+    """In $/MMBtu, to what is shown: rounding errors of solvers are no change of a price."""
+    return np.round(prices_usd_per_mwh * MWH_PER_MMBTU, 3)
+
+
+def _legend(title: str) -> dict[str, Any]:
+    return {"title": title, "orient": "bottom", "direction": "horizontal", "gradientLength": 220}
+
+
+def _junctions(case: Case) -> list[dict[str, Any]]:
+    plants = {link.junction for link in case.links}
+    return [
+        {
+            "junction": row.junction,
+            "longitude": row.longitude_deg,
+            "latitude": row.latitude_deg,
+            "plant": row.junction in plants,
+        }
+        for row in case.junctions
+    ]
+
+
+def _dots(rows: list[dict[str, Any]], colour: alt.Color, tips: list[alt.Tooltip]) -> alt.Chart:
+    # Where several junctions share a place the largest change lies on top.
+    ordered = sorted(rows, key=lambda row: abs(row["value"]))
+    return (
+        alt.Chart(alt.Data(values=ordered))
+        .mark_circle(style="dot")
+        .encode(
+            longitude="longitude:Q",
+            latitude="latitude:Q",
+            color=colour,
+            size=alt.when("datum.plant")
+            .then(alt.value(alt.expr("width / 7")))
+            .otherwise(alt.value(alt.expr("width / 22"))),
+            tooltip=tips,
+        )
+    )
+
+
+def _layered(case: Case, dots: alt.Chart) -> alt.LayerChart:
+    """The dots over land, names and both networks; the frame is that of the networks."""
+    west, east, south, north = _frame(case)
+    corners = {"type": "MultiPoint", "coordinates": [[west, south], [east, north]]}
+    fit = {"type": "Feature", "properties": {}, "geometry": corners}
+    layers = [
+        _land(),
+        _state_names(west, east, south, north),
+        _lines(_line_ends(case), "power-line"),
+        _lines(_pipe_ends(case), "pipe"),
+        dots,
+        *_bus_names(case),
+    ]
+    size = alt.expr("[width, height]")
+    chart: alt.LayerChart = alt.layer(*layers).project(type="mercator", fit=fit, size=size)
+    flat = np.cos(np.deg2rad((south + north) / 2))
+    return chart.properties(usermeta={"aspect": float((east - west) * flat / (north - south))})
+
+
+def _frame(case: Case) -> tuple[float, float, float, float]:
+    places = [(row.longitude_deg, row.latitude_deg) for row in case.junctions]
+    places += [(row.longitude_deg, row.latitude_deg) for row in case.buses]
+    (west, south), (east, north) = np.min(places, axis=0), np.max(places, axis=0)
+    return west - _MARGIN_DEG, east + _MARGIN_DEG, south - _MARGIN_DEG, north + _MARGIN_DEG
+
+
+def _land() -> alt.Chart:
+    features = [each.to_geojson() for each in outlines()]
+    return alt.Chart(alt.Data(values=features)).mark_geoshape(style="land", clip=True)
+
+
+def _state_names(west: float, east: float, south: float, north: float) -> alt.Chart:
+    names = []
+    for each in outlines():
+        longitude, latitude = each.middle
+        if west < longitude < east and south < latitude < north:
+            names.append({"name": each.name, "longitude": longitude, "latitude": latitude})
+    return _texts(names, "state-name")
+
+
+def _texts(rows: list[dict[str, Any]], style: str, **mark: Any) -> alt.Chart:
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_text(style=style, **mark)
+        .encode(longitude="longitude:Q", latitude="latitude:Q", text="name:N")
+    )
+
+
+def _lines(ends: list[tuple[float, float, float, float]], style: str) -> alt.Chart:
+    rows = [dict(zip(("x", "y", "x2", "y2"), each, strict=True)) for each in ends]
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_rule(style=style, tooltip=None)
+        .encode(longitude="x:Q", latitude="y:Q", longitude2="x2", latitude2="y2")
+    )
+
+
+def _line_ends(case: Case) -> list[tuple[float, float, float, float]]:
+    places = {row.bus: (row.longitude_deg, row.latitude_deg) for row in case.buses}
+    return [(*places[row.from_bus], *places[row.to_bus]) for row in case.lines]
+
+
+def _pipe_ends(case: Case) -> list[tuple[float, float, float, float]]:
+    places = {row.junction: (row.longitude_deg, row.latitude_deg) for row in case.junctions}
+    return [(*places[up], *places[down]) for up, down in gas_ends(case)]
+
+
+def _bus_names(case: Case) -> list[alt.Chart]:
+    """The largest loads, as many as do not crowd each other, as squares with their name and load."""
+    chosen: list[dict[str, Any]] = []
+    for row in sorted(case.buses, key=lambda bus: -bus.load_mw):
+        place = {"longitude": row.longitude_deg, "latitude": row.latitude_deg}
+        crowded = any(max(abs(place[axis] - other[axis]) for axis in place) < _LABEL_DEG for other in chosen)
+        if len(chosen) < _LABELS and not crowded:
+            chosen.append({"name": row.name, "load": row.load_mw, **place})
+    squares = (
+        alt.Chart(alt.Data(values=chosen))
+        .mark_square(style="bus")
+        .encode(
+            longitude="longitude:Q",
+            latitude="latitude:Q",
+            tooltip=[
+                alt.Tooltip("name:N", title="bus"),
+                alt.Tooltip("load:Q", title="load, MW", format=",.0f"),
+            ],
+        )
+    )
+    return [squares, _texts(chosen, "halo", dy=-10), _texts(chosen, "bus-name", dy=-10)]

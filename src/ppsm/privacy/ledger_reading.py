@@ -1,0 +1,204 @@
+"""What a ledger's entries say: its name and key, the balances they make, the receipt of one that spends.
+
+:class:`Books` are kept in memory and go on from the entry that they have read last, so that an operation
+costs the same after ten entries and after ten thousand. The first one in a process reads the whole chain. No
+index of the file is trusted for it: one that is damaged may hide an entry.
+"""
+
+import bisect
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+
+from ppsm.errors import LedgerError
+from ppsm.privacy import ledger_file
+from ppsm.privacy.balance import Balance
+from ppsm.privacy.exact import exact_sum
+from ppsm.privacy.ledger_file import NO_PREVIOUS, Entry
+from ppsm.privacy.record import Asked, ReleaseRecord, utc_text
+from ppsm.privacy.released import Account, Receipt, WindowSpend
+from ppsm.privacy.windows import DayLosses
+
+# Losses are also told for these windows, in days: who guards the data may care about a year.
+WINDOWS = (1, 30, 365)
+# What the first entry, which is of no data set, names in place of one.
+ALL = "(all)"
+
+
+@dataclass(frozen=True)
+class DayKey:
+    """What is charged once until its noise is drawn: one question about one day, for one recipient."""
+
+    dataset: str
+    recipient: str
+    day: str
+    asked: Asked
+
+    @classmethod
+    def of(cls, record: ReleaseRecord) -> "DayKey | None":
+        """None for data that are of no day."""
+        if record.day is None:
+            return None
+        return cls(record.dataset, record.recipient or "", record.day, record.asked)
+
+
+class Books:
+    """All balances as the chain makes them, up to the last entry that was read."""
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self.head: Entry | None = None
+        self._identity: dict[str, str] = {}
+        self._balances: dict[tuple[str, str], Balance] = {}
+        # When each data set had spent how much, for the windows of receipts.
+        self._times: dict[str, list[str]] = {}
+        self._spent: dict[str, list[Decimal]] = {}
+        self._open: dict[DayKey, Entry] = {}
+        self._drawn: dict[DayKey, str] = {}
+        self._keys: dict[int, DayKey] = {}
+
+    def read(self, connection: sqlite3.Connection) -> "Books":
+        """Go on from the entry read last; from the first one if the file is another by now."""
+        if self.head is not None:
+            again = ledger_file.entry_number(connection, self.head.sequence)
+            if again is None or again.hash != self.head.hash:
+                self._forget()
+        last = (0, NO_PREVIOUS) if self.head is None else (self.head.sequence, self.head.hash)
+        for entry in ledger_file.checked_since(connection, *last):
+            try:
+                self._count(entry)
+            except InvalidOperation:
+                self._forget()
+                raise LedgerError(
+                    f"Entry {entry.sequence} of the ledger holds no numbers: restore a good copy."
+                ) from None
+            self.head = entry
+        return self
+
+    @property
+    def newest(self) -> Entry:
+        """The last entry of the ledger."""
+        if self.head is None:
+            raise LedgerError("The ledger has no entries: restore a good copy.")
+        return self.head
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The ledger's public name and its secret key."""
+        if set(self._identity) != {"ledger", "key"}:
+            raise LedgerError("The ledger's first entry names no ledger: restore a good copy.")
+        return self._identity
+
+    def balance(self, dataset: str, recipient: str | None = None) -> Balance | None:
+        """The balance of a data set or of one recipient of it; None where it has no budget."""
+        return self._balances.get((dataset, recipient or ""))
+
+    def balances(self) -> list[Balance]:
+        """All of them, by data set and recipient."""
+        return [self._balances[key] for key in sorted(self._balances)]
+
+    def open_charge(self, record: ReleaseRecord) -> Entry | None:
+        """The charge for exactly this release of a day whose noise was never noted as drawn."""
+        key = DayKey.of(record)
+        entry = None if key is None else self._open.get(key)
+        if entry is None:
+            return None
+        found = _record(entry)
+        return entry if replace(record, time=found.time) == found else None
+
+    def is_open(self, sequence: int) -> bool:
+        """Whether an entry is a charge of a day whose noise was never noted as drawn."""
+        key = self._keys.get(sequence)
+        entry = None if key is None else self._open.get(key)
+        return entry is not None and entry.sequence == sequence
+
+    def drawn(self, key: DayKey) -> str | None:
+        """The fingerprint of the noise that was drawn last for a day; None where none was."""
+        return self._drawn.get(key)
+
+    def receipt(self, entry: Entry) -> Receipt:
+        """The receipt for an entry that spends."""
+        spent = Decimal(entry.spent)
+        windows = tuple(
+            WindowSpend(days, exact_sum(spent, -self._spent_before(entry, days))) for days in WINDOWS
+        )
+        return Receipt(
+            ledger=self.identity["ledger"],
+            sequence=entry.sequence,
+            entry_hash=entry.hash,
+            charged=Decimal(entry.amount),
+            account=Account(entry.alpha, entry.unit, spent, windows),
+            record=_record(entry),
+        )
+
+    def _spent_before(self, entry: Entry, days: int) -> Decimal:
+        """What the entry's data set had spent so many days before it."""
+        start = utc_text(datetime.fromisoformat(entry.time) - timedelta(days=days))
+        count = bisect.bisect_left(self._times.get(entry.dataset, []), start)
+        return self._spent[entry.dataset][count - 1] if count else Decimal(0)
+
+    def _count(self, entry: Entry) -> None:
+        if entry.kind == "genesis":
+            self._identity = _names(entry)
+        elif entry.kind == "grant":
+            self._carry(entry, entry.recipient)
+        elif entry.kind == "spend":
+            self._charge(entry)
+        elif entry.kind == "draw":
+            detail = json.loads(entry.detail)
+            key = self._keys[int(detail["of"])]
+            self._open.pop(key, None)
+            self._drawn[key] = str(detail["fingerprint"])
+        else:
+            self._carry(entry, "")
+
+    def _carry(self, entry: Entry, recipient: str) -> Balance:
+        """The balance that an entry carries."""
+        known = self._balances.get((entry.dataset, recipient))
+        balance = Balance(
+            entry.dataset,
+            entry.alpha,
+            entry.unit,
+            Decimal(entry.granted),
+            Decimal(entry.spent),
+            Decimal(entry.most_per_release),
+            entry.days,
+            recipient,
+            DayLosses() if known is None else known.days,
+        )
+        self._balances[entry.dataset, recipient] = balance
+        return balance
+
+    def _charge(self, entry: Entry) -> None:
+        amount = Decimal(entry.amount)
+        charged = [self._carry(entry, "")]
+        own = self._balances.get((entry.dataset, entry.recipient)) if entry.recipient else None
+        if own is not None:
+            own = replace(own, spent=exact_sum(own.spent, amount))
+            self._balances[entry.dataset, entry.recipient] = own
+            charged.append(own)
+        self._times.setdefault(entry.dataset, []).append(entry.time)
+        self._spent.setdefault(entry.dataset, []).append(Decimal(entry.spent))
+        if entry.day:
+            for balance in charged:
+                balance.days.add(date.fromisoformat(entry.day), amount)
+            key = DayKey.of(_record(entry))
+            if key is not None:
+                self._open[key], self._keys[entry.sequence] = entry, key
+
+
+def _names(entry: Entry) -> dict[str, str]:
+    try:
+        fields = json.loads(entry.detail)
+        return {name: str(fields[name]) for name in ("ledger", "key")}
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
+def _record(entry: Entry) -> ReleaseRecord:
+    return ReleaseRecord.from_dict(json.loads(entry.detail))

@@ -1,0 +1,363 @@
+"""The follower's desk: one message in, one reply out, and never two different ones to the same message.
+
+A message is put on the disk before it is acted upon, its reply before it is given out. A message that comes
+again gets the reply that it got before. Where the desk was stopped in between, the round goes on from what is
+on the disk: steps 3a and 3b are done again, since they see no secret; noise is not drawn again. If the ledger
+was charged and the noise did not reach the disk, the round ends (``lost``): the budget is spent, nothing was
+released.
+"""
+
+import logging
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from ppsm.errors import BudgetExceededError, LedgerError, PpsmError
+from ppsm.mechanism.coordination import Decision, FollowerSide
+from ppsm.mechanism.predictors import ModelBased
+from ppsm.mechanism.steps import StepLog, fidelity_output
+from ppsm.privacy import Ledger, Released, Sensitive
+from ppsm.privacy.record import utc_text
+from ppsm.protocol.dossiers import archive_round
+from ppsm.protocol.identities import Identity
+from ppsm.protocol.messages import (
+    FOLLOWS,
+    LAST,
+    AbandonMessage,
+    Ask,
+    AskMessage,
+    Closed,
+    CommitmentMessage,
+    DecisionMessage,
+    Failed,
+    FailureCode,
+    Felt,
+    Fidelity,
+    Noisy,
+    NoisyMessage,
+    Outcome,
+    Predicted,
+    ReleasedVector,
+    Reply,
+    Request,
+    Restored,
+    RestoredMessage,
+    Strict,
+    Terms,
+)
+from ppsm.protocol.policy import Policy
+from ppsm.protocol.round_locks import RoundLocks, soon
+from ppsm.protocol.round_store import Round, RoundStore
+from ppsm.protocol.shared_market import Market, mechanism_of
+from ppsm.protocol.signatures import encoded, hash_of, is_signed_by, signed_message
+from ppsm.protocol.transport import RefusedError
+from ppsm.status import Status
+
+LOG = logging.getLogger("ppsm.protocol")
+# Larger numbers are no quantities of a market, and solvers stumble over them.
+_LARGEST_FELT = 1e9
+
+
+class _EndedError(Exception):
+    """The round is over for a reason that the leader is told."""
+
+    def __init__(self, code: FailureCode, message: str, *, free: bool = False) -> None:
+        super().__init__(message)
+        self.body, self.free = Failed(code=code, message=message), free
+
+
+class FollowerDesk:
+    """Answers the messages of leaders for one data set.
+
+    Parameters
+    ----------
+    market
+        The follower's side of it.
+    secret, ledger
+        The data, and where releases of them are charged.
+    policy, identity, store
+        What is allowed to whom, who we are, and what was said so far.
+    archive
+        Gets a directory for each round with dossier, transcript and seal; None for none.
+    """
+
+    def __init__(
+        self,
+        market: Market[FollowerSide],
+        secret: Sensitive,
+        ledger: Ledger,
+        policy: Policy,
+        identity: Identity,
+        store: RoundStore,
+        archive: Path | None = None,
+    ) -> None:
+        self.archive = archive
+        self.market, self.secret, self.ledger = market, secret, ledger
+        self.policy, self.identity, self.store = policy, identity, store
+        self._predictor = ModelBased()
+        self._rounds = RoundLocks()
+        # Solvers keep state; one round at a time is in steps 3a and 3b.
+        self._solving = threading.Lock()
+        # Noise that is drawn and could not be put on the disk yet.
+        self._unsaved: dict[str, Released] = {}
+
+    def terms(self, party: str) -> Terms:
+        """What a party may ask for."""
+        policy = self.policy
+        self._insist_on_party(party)
+        return Terms(
+            follower=self.identity.name,
+            market=self.market.digest,
+            dataset=policy.dataset,
+            day=policy.day,
+            mechanism=policy.mechanism,
+            alpha=policy.alpha,
+            epsilon=policy.epsilon,
+            eta_p=policy.eta_p,
+            eta_d=policy.eta_d if policy.mechanism == "ppsm" else None,
+            outcome=policy.outcome,
+            private=policy.research_seed is None,
+        )
+
+    def receive(self, party: str, message: Request) -> Reply:
+        """Answer a message of a party that was let in; :class:`RefusedError` where it is not to be taken."""
+        self._insist_on_party(party)
+        if (message.sender, message.recipient) != (party, self.identity.name):
+            raise RefusedError(
+                403, "party", "The message is not from whoever brought it, to whom it was brought."
+            )
+        if not is_signed_by(message, self.identity.peer(party).key):
+            raise RefusedError(403, "signature", "The message is not signed by its sender.")
+        with self._rounds.held(message.round):
+            return self._reply_to(party, message)
+
+    def history(self, party: str, round_id: str) -> list[Request | Reply]:
+        """All that was said in a round, for the party that it was said with."""
+        self._insist_on_party(party)
+        self._insist_on_round(party, round_id)
+        return self.store.messages(round_id)
+
+    def _insist_on_party(self, party: str) -> None:
+        if party not in self.policy.parties or party not in self.identity.peers:
+            raise RefusedError(403, "party", "This party may not ask here.")
+
+    def _insist_on_round(self, party: str, round_id: str) -> Round:
+        found = self.store.round(round_id)
+        # A round of somebody else is none that this party could know of.
+        if found is None or found.peer != party:
+            raise RefusedError(404, "round", "There is no such round.")
+        return found
+
+    def _reply_to(self, party: str, message: Request) -> Reply:
+        kept = self.store.messages(message.round)
+        if kept:
+            self._insist_on_round(party, message.round)
+        if message.number < len(kept):
+            if encoded(kept[message.number]) != encoded(message):
+                raise RefusedError(
+                    409, "altered", "Another message stands in its place: repeat what was sent."
+                )
+            if message.number + 1 < len(kept):
+                return kept[message.number + 1]  # type: ignore[return-value]  # a request's successor
+            again = True
+        else:
+            self._insist_on_place(message, kept)
+            again = False
+        try:
+            if not again:
+                self._note(party, message)
+            body, kind = self._answer(message, kept, again=again)
+            free = False
+        except _EndedError as end:
+            body, kind, free = end.body, "failed", end.free
+            LOG.warning("round %s with %s ended: %s", message.round, party, end.body.code)
+        reply = self._signed(message, body, kind)
+        self.store.append(reply, costs_nothing=free)
+        self._unsaved.pop(message.round, None)
+        self._write_down(reply)
+        return reply
+
+    def _write_down(self, reply: Reply) -> None:
+        """Dossier, transcript and seal, where a round has come to something; all of it is in the store."""
+        if self.archive is None or reply.kind not in ("restored", *LAST):
+            return
+        try:
+            archive_round(self.archive, self.identity, self.store.messages(reply.round))
+        except (OSError, PpsmError) as error:
+            LOG.error("round %s is not in the archive: %s", reply.round, type(error).__name__)  # noqa: TRY400
+
+    def _insist_on_place(self, message: Request, kept: list[Request | Reply]) -> None:
+        last = kept[-1] if kept else None
+        if last is None and message.kind != "ask":
+            raise RefusedError(404, "round", "There is no such round.")
+        allowed = FOLLOWS[None if last is None else last.kind]
+        in_order = message.kind in allowed and message.number == len(kept)
+        if not in_order or message.previous != ("0" * 64 if last is None else hash_of(last)):
+            raise RefusedError(409, "order", "The message does not continue the round: send what comes next.")
+
+    def _note(self, party: str, message: Request) -> None:
+        """Put a message on the disk before anything is done about it."""
+        if not isinstance(message, AskMessage):
+            self.store.append(message)
+            return
+        allowance = self.policy.parties[party]
+        cost = self.policy.epsilon
+
+        def insist(count: int, spent: float) -> None:
+            if count + 1 > allowance.rounds or spent + cost > allowance.epsilon * (1 + 1e-9):
+                raise _EndedError(
+                    "limit",
+                    f"The policy allows {allowance.rounds} rounds and epsilon = {allowance.epsilon:g} in "
+                    f"{allowance.window_days:g} days, and {count} with {spent:g} were asked for: ask later.",
+                    free=True,
+                )
+
+        since = self.store.clock() - allowance.window.total_seconds()
+        try:
+            self.store.begin(message, party, cost, insist=insist, since=since)
+        except _EndedError:
+            self.store.open(message, party)
+            raise
+
+    def _answer(self, message: Request, kept: list[Request | Reply], *, again: bool) -> tuple[Strict, str]:
+        """The reply's body and kind."""
+        if isinstance(message, AskMessage):
+            return self._noise(message, again=again), "noisy"
+        self._insist_on_time(message)
+        if isinstance(message, AbandonMessage):
+            return Closed(), "closed"
+        noisy = next(each.body for each in kept if isinstance(each, NoisyMessage))
+        with soon(self._solving):
+            if isinstance(message, DecisionMessage):
+                return self._restored(noisy, message.body), "restored"
+            restored = next(each.body for each in kept if isinstance(each, RestoredMessage))
+            return self._outcome(restored, message), "outcome"
+
+    def _insist_on_time(self, message: Request) -> None:
+        """End a round that has waited for too long; by our clock, not the sender's."""
+        asked = self.store.messages(message.round)[message.number - 1]
+        waited = (self._now() - datetime.fromisoformat(asked.time)).total_seconds()
+        if waited > self.policy.round_timeout_s:
+            raise _EndedError(
+                "expired",
+                f"The round had to go on within {self.policy.round_timeout_s:g} s: begin a new one.",
+            )
+
+    def _noise(self, message: AskMessage, *, again: bool) -> Noisy:
+        """Step 1, once."""
+        party, terms = message.sender, self.terms(message.sender)
+        if message.body != Ask(market=terms.market, dataset=terms.dataset, day=terms.day):
+            raise _EndedError(
+                "market", "Market, data set or day are not those of the terms: ask for the terms.", free=True
+            )
+        purpose = purpose_of(message.round, party)
+        noisy = self._unsaved.get(message.round)
+        try:
+            if noisy is None and again and self._was_charged(purpose):
+                raise _EndedError(
+                    "lost", "The budget was charged and the noise was lost in a crash: begin a new round."
+                )
+            if noisy is None:
+                noisy = self._unsaved[message.round] = self._drawn(terms, purpose)
+        except BudgetExceededError:
+            raise _EndedError(
+                "budget", "The privacy budget of the data set does not cover another release.", free=True
+            ) from None
+        except LedgerError as error:
+            LOG.error("the ledger cannot be used: %s", error)  # noqa: TRY400 - one sentence, no traceback
+            raise RefusedError(
+                503, "ledger", "The follower's ledger cannot be used now: repeat the request later."
+            ) from None
+        return Noisy(released=ReleasedVector.of(noisy), terms=terms)
+
+    def _drawn(self, terms: Terms, purpose: str) -> Released:
+        mechanism, side, seed = mechanism_of(terms), self.market.side, self.policy.research_seed
+        if seed is not None:
+            return mechanism.perturb_with_seed(self.secret, side, self._predictor, seed=seed, purpose=purpose)
+        return mechanism.perturb(self.secret, side, self._predictor, ledger=self.ledger, purpose=purpose)
+
+    def _was_charged(self, purpose: str) -> bool:
+        return any(
+            entry.kind == "spend" and f'"{purpose}"' in entry.detail for entry in self.ledger.entries()
+        )
+
+    def _restored(self, noisy: Noisy, felt: Felt) -> Restored:
+        """Steps 3a and 3b."""
+        decision = self._decision(felt)
+        try:
+            answer = mechanism_of(noisy.terms).answer(
+                StepLog(), noisy.released.to_released(), self.market.side, self._predictor, decision
+            )
+        except PpsmError as error:
+            raise _EndedError(
+                "unsolved", f"Steps 3a and 3b found no answer to the decision ({error})"
+            ) from None
+        proof = fidelity_output(answer.fidelity)
+        del proof["values"]  # they are those of the released vector
+        return Restored(
+            released=ReleasedVector.of(answer.released),
+            predicted=Predicted(value=answer.prediction.value, prices=answer.prediction.prices.tolist()),
+            fidelity=Fidelity.model_validate(proof),
+        )
+
+    def _outcome(self, restored: Restored, message: CommitmentMessage) -> Outcome:
+        """The market with the released vector: post-processing, so nothing of the true data is in it."""
+        decision = self._decision(message.body)
+        if self.policy.outcome == "nothing":
+            return Outcome(told="nothing")
+        side = self.market.side
+        cleared = side.follower_at(decision).solve(restored.released.to_released().values)
+        if not cleared.status.has_answer:
+            return Outcome(told="released", served=False)
+        prices = side.row_prices(cleared.prices).tolist()
+        return Outcome(told="released", served=True, value=cleared.value, prices=prices)
+
+    def _decision(self, felt: Felt) -> Decision:
+        """What was sent as a decision, if it is one of this market."""
+        names = self.market.side.felt_names
+        values = np.array(felt.values)
+        if tuple(felt.names) != names or values.shape != (len(names),):
+            raise _EndedError("unusable", "The decision names other things than this market feels.")
+        if (np.abs(values) > _LARGEST_FELT).any():
+            raise _EndedError("unusable", f"The decision has a number beyond {_LARGEST_FELT:g}.")
+        return Decision(values, names, felt.unit, None, Status.INCUMBENT)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self.store.clock(), UTC)
+
+    def _signed(self, message: Request, body: Strict, kind: str) -> Reply:
+        return signed_message(  # type: ignore[return-value]  # kinds of replies only
+            self.identity.key,
+            body,
+            kind=kind,
+            round_id=message.round,
+            sender=self.identity.name,
+            recipient=message.sender,
+            time=utc_text(self._now()),
+            before=message,
+        )
+
+
+def purpose_of(round_id: str, party: str) -> str:
+    """What the ledger says of a round's release."""
+    return f"round {round_id} for {party}"
+
+
+def disagreements(ledger: Ledger, store: RoundStore) -> list[str]:
+    """Where ledger and rounds contradict each other; nothing where they agree.
+
+    A charge without a noisy vector is no contradiction: it is what a crash leaves between the two.
+    """
+    findings, seen = [], set()
+    for reply in store.replies_to_ask():
+        if isinstance(reply, NoisyMessage) and reply.body.released.receipt is not None:
+            released = reply.body.released.to_released()
+            if not ledger.confirm(released):
+                findings.append(f"The ledger has not charged the noisy vector of round {reply.round}.")
+            entry = reply.body.released.receipt.entry_hash
+            if entry in seen:
+                findings.append(f"The charge of round {reply.round} serves another round too.")
+            seen.add(entry)
+    return findings

@@ -1,0 +1,193 @@
+"""What each side writes down: the release with its dossier, the transcript, and seals on both.
+
+A seal says whose dossier it is and binds it to case, day, ledger head, request and transcript; whoever has
+the public key can check it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from pydantic import ValidationError
+
+from ppsm.arrays import frozen_vector
+from ppsm.errors import FileFormatError, ProtocolError
+from ppsm.files import write_bytes_atomically
+from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.dossier import Dossier, Step
+from ppsm.mechanism.guarantees import Guarantees, faithful_distance
+from ppsm.mechanism.predictors import ModelBased, Prediction
+from ppsm.mechanism.steps import FOLLOWER, LEADER, StepLog
+from ppsm.privacy.released import Released
+from ppsm.protocol.identities import Identity
+from ppsm.protocol.messages import (
+    AskMessage,
+    DecisionMessage,
+    Hash,
+    Noisy,
+    NoisyMessage,
+    PartyName,
+    Reply,
+    Request,
+    Restored,
+    RestoredMessage,
+    RoundId,
+    Signature,
+    Strict,
+    plain,
+)
+from ppsm.protocol.shared_market import mechanism_of
+from ppsm.protocol.signatures import decoded, digest, encoded, hash_of, is_signature, sign
+from ppsm.protocol.transcript import Transcript
+from ppsm.status import Status
+
+DOSSIER, TRANSCRIPT, SEAL = "dossier.json", "transcript.json", "seal.json"
+_ELSEWHERE = "the leader alone knows which bids it selected"
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """A round up to the released vector, as its messages tell it."""
+
+    ask: AskMessage
+    noisy: Noisy
+    decision: Decision
+    restored: Restored
+
+    @classmethod
+    def of(cls, messages: Sequence[Request | Reply], decision: Decision) -> "Exchange":
+        """Read the messages of a round that has come to its released vector."""
+        kinds = {each.kind: each for each in messages}
+        ask, noisy, restored = kinds.get("ask"), kinds.get("noisy"), kinds.get("restored")
+        if (
+            not isinstance(ask, AskMessage)
+            or not isinstance(noisy, NoisyMessage)
+            or not isinstance(restored, RestoredMessage)
+        ):
+            raise ProtocolError("The round has no released vector, so there is no dossier of it.")
+        return cls(ask, noisy.body, decision, restored.body)
+
+    @property
+    def released(self) -> Released:
+        """D^."""
+        return self.restored.released.to_released()
+
+    @property
+    def prediction(self) -> Prediction:
+        """What the follower predicted in step 3a."""
+        said = self.restored.predicted
+        return Prediction(said.value, frozen_vector(said.prices, len(said.prices), "the price"))
+
+    def dossier(self, own_steps: Sequence[Step], side: Coordination | None) -> Dossier:
+        """How the release came about; the leader's side of the market tells its cost of privacy too."""
+        mechanism, fidelity = mechanism_of(self.noisy.terms), self.restored.fidelity
+        noisy, log = self.noisy.released.to_released(), StepLog()
+        log.steps.extend([*own_steps, *self._follower_steps()])
+        found = {"widening": fidelity.widening, "gap": 1.0 if fidelity.gap is None else fidelity.gap}
+        if side is None:
+            distance = faithful_distance(noisy.record, mechanism.norm, has_prior=False, **found)
+            theory = Guarantees(distance, _ELSEWHERE)
+        else:
+            theory = mechanism.guarantees(noisy, side, self.decision, self.prediction, **found)
+        return mechanism.dossier(noisy, self.released, log, ModelBased(), theory)
+
+    def _follower_steps(self) -> list[Step]:
+        said, proof = plain(self.restored.predicted), plain(self.restored.fidelity)
+        proof["values"] = self.restored.released.values
+        inputs = ("noisy demand", "leader's decision", "predictor model")
+        return [
+            Step("3a", FOLLOWER, inputs, said, None, None),
+            Step("3b", FOLLOWER, (*inputs[:2], "predictions", "public bounds"), proof, None, None),
+        ]
+
+
+def _told_decision(message: DecisionMessage) -> Step:
+    """Step 2b as far as the follower knows it."""
+    return Step("2b", LEADER, ("not told",), plain(message.body), None, None)
+
+
+def archive_round(archive: Path, identity: Identity, messages: Sequence[Request | Reply]) -> None:
+    """Write down the follower's side of a round in a directory of its own."""
+    directory = archive / messages[0].round
+    directory.mkdir(parents=True, exist_ok=True)
+    sent = next((each for each in messages if isinstance(each, DecisionMessage)), None)
+    if sent is not None and any(isinstance(each, RestoredMessage) for each in messages):
+        felt = frozen_vector(sent.body.values, len(sent.body.names), "the decision")
+        decision = Decision(felt, tuple(sent.body.names), sent.body.unit, None, Status.INCUMBENT)
+        dossier = Exchange.of(messages, decision).dossier([_told_decision(sent)], None)
+        write_bytes_atomically(directory / DOSSIER, dossier.to_json().encode() + b"\n")
+    write_seal(directory, identity, Transcript(kept_by=identity.name, messages=list(messages)))
+
+
+class SealContent(Strict):
+    """What a seal is about."""
+
+    format: Literal["ppsm-seal/1"] = "ppsm-seal/1"
+    signer: PartyName
+    round: RoundId
+    market: Hash
+    day: str
+    ledger_head: Hash | None
+    request: Hash
+    transcript_head: Hash
+    dossier_sha256: Hash | None
+
+
+class Seal(Strict):
+    """A signed :class:`SealContent`."""
+
+    content: SealContent
+    signature: Signature
+
+
+def write_seal(directory: Path, identity: Identity, transcript: Transcript) -> Seal:
+    """Write the transcript and a seal on it and on the dossier beside it, if there is one."""
+    transcript.write(directory / TRANSCRIPT)
+    ask = transcript.messages[0]
+    if not isinstance(ask, AskMessage):
+        raise ProtocolError("The round does not begin with a request, so it cannot be sealed.")
+    file = directory / DOSSIER
+    content = SealContent(
+        signer=identity.name,
+        round=ask.round,
+        market=ask.body.market,
+        day=ask.body.day,
+        ledger_head=_ledger_head(transcript),
+        request=hash_of(ask),
+        transcript_head=transcript.head,
+        dossier_sha256=digest(file.read_bytes()) if file.exists() else None,
+    )
+    seal = Seal(content=content, signature=sign(identity.key, plain(content)))
+    write_bytes_atomically(directory / SEAL, encoded(seal) + b"\n")
+    return seal
+
+
+def check_seal(directory: Path, keys: dict[str, Ed25519PublicKey]) -> list[str]:
+    """What is wrong with the seal of a directory; nothing where all is well."""
+    transcript = Transcript.read(directory / TRANSCRIPT)
+    try:
+        seal = Seal.model_validate(decoded((directory / SEAL).read_bytes()))
+    except (OSError, ValidationError) as error:
+        raise FileFormatError(
+            f"{directory / SEAL} cannot be read ({type(error).__name__}): use one that ppsm wrote."
+        ) from None
+    content, findings = seal.content, []
+    key = keys.get(content.signer)
+    if key is None or not is_signature(key, seal.signature, plain(content)):
+        findings.append(f"The seal is not signed by '{content.signer}', as far as the keys tell.")
+    ask = transcript.messages[0]
+    expected = (ask.round, hash_of(ask), transcript.head, _ledger_head(transcript))
+    if (content.round, content.request, content.transcript_head, content.ledger_head) != expected:
+        findings.append("The seal is of another transcript.")
+    file = directory / DOSSIER
+    if content.dossier_sha256 != (digest(file.read_bytes()) if file.exists() else None):
+        findings.append("The seal is of another dossier: it was altered, or comes from another round.")
+    return findings
+
+
+def _ledger_head(transcript: Transcript) -> str | None:
+    noisy = next((each for each in transcript.messages if isinstance(each, NoisyMessage)), None)
+    receipt = None if noisy is None else noisy.body.released.receipt
+    return None if receipt is None else receipt.entry_hash

@@ -1,0 +1,102 @@
+"""The leader's way to a follower over HTTP, with TLS where the address begins with ``https``."""
+
+import ssl
+
+import httpx
+from pydantic import ValidationError
+
+from ppsm.errors import InputError, ProtocolError
+from ppsm.protocol.identities import AUTHORITY, TLS_CERTIFICATE, TLS_KEY, TOKEN, Identity
+from ppsm.protocol.messages import Refusal, Reply, Request, Terms, message_adapter
+from ppsm.protocol.signatures import encoded
+from ppsm.protocol.transport import RefusedError, UnreachableError
+
+_LARGEST_REPLY = 20_000_000
+
+
+class HttpTransport:
+    """Delivers messages to a follower's service.
+
+    Parameters
+    ----------
+    address
+        Such as ``https://gas.example:8443``.
+    identity
+        Whose certificate and token are shown.
+    timeout_s
+        For one request; a repeated one finds what was done meanwhile.
+    """
+
+    def __init__(self, address: str, identity: Identity, *, timeout_s: float = 60.0) -> None:
+        if not address.startswith(("https://", "http://")):
+            raise InputError(f"the follower is '{address}', expected an address such as https://HOST:PORT.")
+        headers = {}
+        token = identity.text(TOKEN)
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        self._client = httpx.Client(
+            base_url=address,
+            headers=headers,
+            verify=_context(identity) if address.startswith("https://") else _no_context(),
+            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+
+    def terms(self) -> Terms:
+        """What the follower's policy says."""
+        try:
+            return Terms.model_validate_json(self._asked("GET", "/v1/terms"))
+        except ValidationError:
+            raise UnreachableError("What came back are no terms.") from None
+
+    def deliver(self, message: Request) -> Reply:
+        """Send a message and return what came back."""
+        path = f"/v1/rounds/{message.round}/{message.kind}"
+        return message_adapter.validate_json(self._asked("PUT", path, encoded(message)))  # type: ignore[return-value]
+
+    def _asked(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        headers = {} if content is None else {"Content-Type": "application/json"}
+        try:
+            with self._client.stream(method, path, content=content, headers=headers) as response:
+                body = b""
+                for part in response.iter_bytes():
+                    body += part
+                    if len(body) > _LARGEST_REPLY:
+                        raise UnreachableError("The reply has no end.")
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"{type(error).__name__}: {error}"[:300]) from None
+        if response.status_code == httpx.codes.OK:
+            return body
+        raise _refusal(response.status_code, body)
+
+
+def _refusal(status: int, body: bytes) -> ProtocolError:
+    try:
+        told = Refusal.model_validate_json(body)
+    except ValidationError:
+        return UnreachableError(f"HTTP status {status}")
+    return RefusedError(status, told.code, told.message)
+
+
+def _no_context() -> ssl.SSLContext:
+    """For connections without TLS: one that trusts nobody, should a connection turn out to have it."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _context(identity: Identity) -> ssl.SSLContext:
+    home = identity.directory
+    try:
+        context = ssl.create_default_context(cafile=home / AUTHORITY)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(home / TLS_CERTIFICATE, home / TLS_KEY)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(
+            f"{home} has no usable certificate ({type(error).__name__}), expected {AUTHORITY}, "
+            f"{TLS_CERTIFICATE} and {TLS_KEY}: put them there."
+        ) from None
+    return context

@@ -1,0 +1,321 @@
+"""The leader's whole round: ask, predict, decide, check what comes back, clear the game, commit.
+
+What the leader says is on its disk before it is sent; stopped anywhere, :meth:`LeaderRound.run` goes on from
+there, and the follower sees the same bytes again. Only what its market feels of the decision leaves.
+"""
+
+import json
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from pydantic import ValidationError
+
+from ppsm.arrays import FloatArray, frozen_vector
+from ppsm.errors import PpsmError, ProtocolError
+from ppsm.fidelity.proof.certificate import Certificate, Claim, certify
+from ppsm.files import write_atomically
+from ppsm.mechanism.coordination import Coordination, Decision
+from ppsm.mechanism.coordination import Outcome as ClearedGame
+from ppsm.mechanism.dossier import Dossier, Step
+from ppsm.mechanism.predictors import ModelBased
+from ppsm.mechanism.steps import StepLog
+from ppsm.privacy.record import utc_text
+from ppsm.protocol.dossiers import DOSSIER, Exchange, write_seal
+from ppsm.protocol.identities import Identity
+from ppsm.protocol.messages import (
+    FOLLOWS,
+    Abandon,
+    Ask,
+    FailedMessage,
+    Felt,
+    Noisy,
+    NoisyMessage,
+    Outcome,
+    OutcomeMessage,
+    Reply,
+    Request,
+    RestoredMessage,
+    Strict,
+    Terms,
+)
+from ppsm.protocol.round_store import RoundStore
+from ppsm.protocol.shared_market import Market, mechanism_of
+from ppsm.protocol.signatures import hash_of, is_signed_by, signed_message
+from ppsm.protocol.transcript import Transcript
+from ppsm.protocol.transport import RefusedError, Transport, UnreachableError
+
+T = TypeVar("T")
+
+STEPS, EVALUATION = "own-steps.json", "evaluation.json"
+_OWN_MODE = 0o600
+# Refusals are not signed: what the wire has spoilt may be refused once, and be fine the next time.
+_TRIES_AFTER_REFUSAL = 4
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class LeaderResult:
+    """What a round came to: the dossier, the game cleared with the release, and what the follower told."""
+
+    round_id: str
+    dossier: Dossier
+    certificate: Certificate
+    cleared: ClearedGame
+    told: Outcome | None
+
+
+class LeaderRound:
+    """One round with a follower.
+
+    Parameters
+    ----------
+    market
+        The leader's side of it.
+    identity, follower
+        Who we are, and whom we ask.
+    store, directory
+        Where rounds are kept, and where this one is written down.
+    transport
+        The way to the follower.
+    research
+        Whether seeded noise, which is not private, is taken too.
+    patience_s
+        How long to try while the follower is out of reach.
+    """
+
+    def __init__(
+        self,
+        market: Market[Coordination],
+        identity: Identity,
+        follower: str,
+        store: RoundStore,
+        transport: Transport,
+        directory: Path,
+        *,
+        research: bool = False,
+        patience_s: float = 120.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.market, self.identity, self.follower = market, identity, follower
+        self.store, self.transport, self.directory = store, transport, directory
+        self.research, self.patience_s, self._sleep = research, patience_s, sleep
+        self._key = identity.peer(follower).key
+        self.round_id = self._unfinished() or secrets.token_hex(16)
+
+    def _unfinished(self) -> str | None:
+        """The round to go on with, if there is one."""
+        return next((each.id for each in self.store.rounds() if not each.is_over), None)
+
+    def run(self) -> LeaderResult:
+        """The whole round; the same call goes on with one that was stopped."""
+        try:
+            return self._run()
+        finally:
+            messages = self.store.messages(self.round_id)
+            if messages:
+                kept = Transcript(kept_by=self.identity.name, messages=messages)
+                write_seal(self.directory, self.identity, kept)
+
+    def _run(self) -> LeaderResult:
+        noisy = self._asked()
+        decision, steps = self._decided(noisy)
+        exchange = self._restored(noisy, decision)
+        certificate = self._certified(exchange)
+        dossier = self._written(exchange, steps)
+        cleared = self.market.side.clear(exchange.released.values)
+        self._write_evaluation(cleared)
+        if cleared.felt is None:
+            self._abandon("not cleared")
+            return LeaderResult(self.round_id, dossier.with_evaluation(cleared), certificate, cleared, None)
+        reply = self._exchanged(4, "commitment", lambda: self._felt(cleared.felt, decision.unit))
+        told = reply.body if isinstance(reply, OutcomeMessage) else None
+        return LeaderResult(self.round_id, dossier.with_evaluation(cleared), certificate, cleared, told)
+
+    def _asked(self) -> Noisy:
+        """D~ with the terms it was released under."""
+        reply = self._exchanged(0, "ask", self._ask)
+        if not isinstance(reply, NoisyMessage):
+            raise ProtocolError("The round begins with something else than D~: begin a new round.")
+        noisy = reply.body
+        if noisy.terms.market != self.market.digest:
+            self._refuse_market(noisy.terms)
+        released = noisy.released.to_released()
+        record, terms = released.record, noisy.terms
+        told = (record.dataset, record.alpha, record.epsilon, record.unit, released.entry_names)
+        side = self.market.side
+        if told != (terms.dataset, terms.alpha, terms.epsilon, side.unit, side.entry_names):
+            raise ProtocolError("D~ is not what the terms say: tell the follower; its message is signed.")
+        if not released.private and not self.research:
+            raise ProtocolError(
+                "The follower sent seeded noise, which is not private, expected a private release: ask it to "
+                "mend its policy, or take seeded noise with --research."
+            )
+        return noisy
+
+    def _ask(self) -> Ask:
+        terms = self._persistently(self.transport.terms)
+        if terms.market != self.market.digest:
+            self._refuse_market(terms)
+        return Ask(market=terms.market, dataset=terms.dataset, day=terms.day)
+
+    def _refuse_market(self, terms: Terms) -> NoReturn:
+        raise ProtocolError(
+            f"The follower's market has the digest {terms.market[:12]}..., ours "
+            f"{self.market.digest[:12]}...: compare the public gas tables of both cases."
+        )
+
+    def _decided(self, noisy: Noisy) -> tuple[Decision, list[Step]]:
+        """Steps 2a and 2b, or what was decided before we were stopped."""
+        file, side = self.directory / STEPS, self.market.side
+        sent = self.store.messages(self.round_id)
+        if len(sent) > 2 and file.exists():
+            steps = [Step.from_dict(each) for each in json.loads(file.read_text(encoding="utf-8"))]
+            return Decision.from_dict(steps[-1].output), steps
+        log = StepLog()
+        try:
+            mechanism = mechanism_of(noisy.terms)
+            decision = mechanism.lead(log, noisy.released.to_released(), side, ModelBased())
+        except PpsmError:
+            self._abandon("not decided")
+            raise
+        text = json.dumps([step.to_dict() for step in log.steps], allow_nan=False)
+        write_atomically(file, text, mode=_OWN_MODE)
+        return decision, log.steps
+
+    def _restored(self, noisy: Noisy, decision: Decision) -> Exchange:
+        reply = self._exchanged(2, "decision", lambda: self._felt(decision.felt, decision.unit))
+        if not isinstance(reply, RestoredMessage):
+            raise ProtocolError("The decision was answered with something else than D^: begin a new round.")
+        exchange = Exchange.of(self.store.messages(self.round_id), decision)
+        released, before = exchange.released, noisy.released.to_released()
+        expected = (*before.steps, mechanism_of(noisy.terms).step_name)
+        if (released.record, released.receipt, released.steps) != (before.record, before.receipt, expected):
+            self._abandon("not faithful")
+            raise ProtocolError("D^ does not come from D~: tell the follower; its message is signed.")
+        return exchange
+
+    def _certified(self, exchange: Exchange) -> Certificate:
+        """Check D^ with our own copy of the public market, by code that shares nothing with the search."""
+        certificate = certify(claim_of(self.market.side, exchange))
+        if not certificate.faithful:
+            self._abandon("not faithful")
+            found = certificate.findings[0]
+            raise ProtocolError(
+                f"D^ is not faithful to the bands that it claims ({found.what} '{found.name}', off by "
+                f"{found.amount:g}): tell the follower; its message is signed."
+            )
+        return certificate
+
+    def _written(self, exchange: Exchange, steps: list[Step]) -> Dossier:
+        dossier = exchange.dossier(steps, self.market.side)
+        write_atomically(self.directory / DOSSIER, dossier.to_json() + "\n")
+        return dossier
+
+    def _write_evaluation(self, cleared: ClearedGame) -> None:
+        text = json.dumps(cleared.to_dict(), allow_nan=False, indent=1)
+        write_atomically(self.directory / EVALUATION, text + "\n", mode=_OWN_MODE)
+
+    def _felt(self, felt: FloatArray | None, unit: str) -> Felt:
+        names = self.market.side.felt_names
+        values = frozen_vector([] if felt is None else felt, len(names), "the decision", names=names)
+        return Felt(names=list(names), values=values.tolist(), unit=unit)
+
+    def _abandon(self, reason: str) -> None:
+        """Tell the follower that nothing more will come; that it is out of reach changes nothing for us."""
+        number = len(self.store.messages(self.round_id))
+        try:
+            self._exchanged(number, "abandon", lambda: Abandon.model_validate({"reason": reason}))
+        except ProtocolError:
+            return
+
+    def _exchanged(self, number: int, kind: str, body: Callable[[], Strict]) -> Reply:
+        """Say something once, on the disk first, and return what was answered."""
+        messages = self.store.messages(self.round_id)
+        if len(messages) > number and messages[number].kind != kind:
+            raise ProtocolError("The round was ended by us before: begin a new one.")
+        if len(messages) <= number:
+            mine = self._signed(kind, body(), messages[-1] if messages else None)
+            self._keep(mine)
+            messages.append(mine)
+        if len(messages) == number + 1:
+            reply = self._persistently(lambda: self._delivered(messages[number]))  # type: ignore[arg-type]
+            self.store.append(reply)
+            messages.append(reply)
+        reply = messages[number + 1]  # type: ignore[assignment]
+        if isinstance(reply, FailedMessage):
+            raise ProtocolError(f"The follower has ended the round ({reply.body.code}): {reply.body.message}")
+        return reply
+
+    def _keep(self, mine: Request) -> None:
+        if mine.number:
+            self.store.append(mine)
+        else:
+            self.store.open(mine, self.follower)
+
+    def _signed(self, kind: str, body: Strict, before: Request | Reply | None) -> Request:
+        return signed_message(  # type: ignore[return-value]  # kinds of requests only
+            self.identity.key,
+            body,
+            kind=kind,
+            round_id=self.round_id,
+            sender=self.identity.name,
+            recipient=self.follower,
+            time=utc_text(datetime.fromtimestamp(self.store.clock(), UTC)),
+            before=before,
+        )
+
+    def _delivered(self, mine: Request) -> Reply:
+        """What came back, if it is the follower's signed answer to exactly this message."""
+        try:
+            reply = self.transport.deliver(mine)
+        except ValidationError:
+            raise UnreachableError("What came back is no message of this protocol.") from None
+        place = (reply.round, reply.number, reply.previous, reply.sender, reply.recipient)
+        expected = (mine.round, mine.number + 1, hash_of(mine), self.follower, self.identity.name)
+        if place != expected or reply.kind not in FOLLOWS[mine.kind] or not is_signed_by(reply, self._key):
+            raise UnreachableError("What came back is not the follower's signed answer to what was sent.")
+        return reply
+
+    def _persistently(self, action: Callable[[], T]) -> T:
+        """Try until something comes back, while patience lasts; the other side takes repetitions well."""
+        deadline, wait, refused = time.monotonic() + self.patience_s, _FIRST_WAIT_S, 0
+        while True:
+            try:
+                return action()
+            except (RefusedError, UnreachableError) as error:
+                trouble = error
+            refused += isinstance(trouble, RefusedError) and not trouble.passes
+            if refused >= _TRIES_AFTER_REFUSAL or time.monotonic() > deadline:
+                raise ProtocolError(
+                    f"The follower does not answer as it should ({trouble}): run the same command again to "
+                    "go on with the round."
+                ) from None
+            self._sleep(wait * (0.5 + random.random()))  # noqa: S311 - leaders shall not all come at once
+            wait = min(2.0 * wait, _LONGEST_WAIT_S)
+
+
+def claim_of(side: Coordination, exchange: Exchange) -> Claim:
+    """What the follower claims of D^, in terms of our own copy of the public market."""
+    follower = side.follower_at(exchange.decision)
+    bands = mechanism_of(exchange.noisy.terms).bands(exchange.prediction, side)
+    wide = bands.widened(exchange.restored.fidelity.widening)
+    lower, upper = side.public_bounds
+    return Claim(
+        program=follower.program,
+        parameter_map=follower.parameter_map,
+        names=follower.parameter_names,
+        sign=follower.sign,
+        parameter=exchange.released.values,
+        lower=lower,
+        upper=upper,
+        value=wide.value,
+        value_width=wide.value_width,
+        prices=wide.prices,
+        price_width=wide.price_width,
+    )

@@ -1,0 +1,314 @@
+"""A stream on disk, day by day, such that it can be stopped anywhere and gone on with.
+
+A day goes through the states of the engine. What is drawn is kept for the owner, then noted in the ledger,
+then used; the day's file comes last, and with it the kept noise goes. So a day that is interrupted goes on
+from where it was, is charged once, and is released once: a day that has a file is read, not made again. Of
+a run that was interrupted nothing can be told by its ledger and its files.
+
+::
+
+    directory/stream.json             what the stream promises and how it is made; never changes
+    directory/days/2026-01-15.json    a released day (:mod:`ppsm.streams.day_files`)
+    directory/owner/                  what was drawn and not released yet, and the lock
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from ppsm.arrays import FloatArray
+from ppsm.errors import FileFormatError, InputError, LedgerError
+from ppsm.files import alone, write_atomically
+from ppsm.mechanism.coordination import Coordination, Outcome
+from ppsm.mechanism.mechanisms import PPSM_p
+from ppsm.mechanism.predictors import Predictor
+from ppsm.privacy.distance import NoisyDistance
+from ppsm.privacy.ledger import Ledger
+from ppsm.privacy.record import Asked
+from ppsm.privacy.released import Released
+from ppsm.privacy.sensitive import Sensitive
+from ppsm.streams.day_files import Kept, ReleasedDay
+from ppsm.streams.engine import DayResult, Meter, PublicDay, Stream
+from ppsm.streams.meters import Sample, SecretMeter, SeededMeter
+from ppsm.streams.policies import Policy
+from ppsm.streams.promise import Promise
+from ppsm.streams.reconstruction import Knowledge
+
+# Shares by which a vector that the leader has no answer to is pulled towards one that it had an answer to.
+PULLS = (0.25, 0.5, 0.75, 1.0)
+
+Game = Callable[[date], Coordination]
+
+
+@dataclass(frozen=True, eq=False)
+class StreamDay:
+    """A day of the secret stream, with what everybody knows of it."""
+
+    public: PublicDay
+    secret: Sensitive
+
+    def __post_init__(self) -> None:
+        if self.secret.day != self.public.day.isoformat():
+            raise InputError(
+                f"the data of {self.public.day} say that they are of {self.secret.day or 'no day'}: pass "
+                "Sensitive(..., day=...)."
+            )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Settings:
+    """How a stream is made.
+
+    Attributes
+    ----------
+    promise, policy, knowledge
+        What any window may lose, when it is spent, and how well profiles tell entries.
+    mechanism
+        The steps after the noise; alpha and epsilon are those of the promise and of each day's plan.
+    predictor
+        For steps 2a and 3a; by default the market's public model.
+    purpose, recipient
+        For the ledger.
+    """
+
+    promise: Promise
+    policy: Policy
+    mechanism: PPSM_p
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    predictor: Predictor | None = None
+    purpose: str = "daily coordination"
+    recipient: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mechanism.alpha != self.promise.alpha:
+            raise InputError(
+                f"the mechanism is for alpha = {self.mechanism.alpha:g}, the promise for "
+                f"{self.promise.alpha:g}: use the same."
+            )
+
+    def describe(self, dataset: str) -> str:
+        """The settings as the text of a file: a stream goes on with the same ones only."""
+        content = {
+            "format": "ppsm-stream/1",
+            "dataset": dataset,
+            "alpha": self.promise.alpha,
+            "epsilon": self.promise.epsilon,
+            "window": self.promise.window,
+            "policy": repr(self.policy),
+            "mechanism": repr(replace(self.mechanism, epsilon=self.promise.epsilon)),
+            "knowledge": repr(self.knowledge),
+            "purpose": self.purpose,
+            "recipient": self.recipient,
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+
+class StreamRun:
+    """A stream in a directory.
+
+    Parameters
+    ----------
+    settings
+        How it is made.
+    game
+        The coordination of each day; for one that does not change, ``lambda day: game``.
+    directory
+        Where its files lie.
+    ledger
+        Where it is charged; or
+    seed
+        of reproducible noise, for research on public data.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        game: Game,
+        *,
+        directory: Path,
+        ledger: Ledger | None = None,
+        seed: int | None = None,
+    ) -> None:
+        if (ledger is None) == (seed is None):
+            raise InputError("a stream needs a ledger, or a seed for research: give exactly one of them.")
+        self._settings, self._game = settings, game
+        self._ledger, self._seed = ledger, seed
+        self._directory, self._owner = directory, directory / "owner"
+
+    def release(self, days: Iterable[StreamDay]) -> Iterator[ReleasedDay]:
+        """Release the days in order, each once; those that have a file already are read."""
+        (self._directory / "days").mkdir(parents=True, exist_ok=True)
+        self._owner.mkdir(mode=0o700, exist_ok=True)
+        busy = f"another process is at work on the stream in {self._directory}: wait for it."
+        with alone(self._owner / "stream.lock", busy):
+            stream: Stream | None = None
+            before = _Before()
+            for day in days:
+                game = self._game(day.public.day)
+                if stream is None:
+                    self._insist_on_the_same_settings(day.secret.dataset)
+                    settings = self._settings
+                    stream = Stream(settings.promise, settings.policy, game.public_bounds, settings.knowledge)
+                released = self._one(stream, day, game, before)
+                before = before.then(released)
+                yield released
+
+    def _insist_on_the_same_settings(self, dataset: str) -> None:
+        file, text = self._directory / "stream.json", self._settings.describe(dataset)
+        if not file.exists():
+            write_atomically(file, text)
+        elif file.read_text(encoding="utf-8") != text:
+            raise InputError(
+                f"{file} is of a stream with other settings: give the same again, or choose another "
+                "directory."
+            )
+
+    def _one(self, stream: Stream, day: StreamDay, game: Coordination, before: "_Before") -> ReleasedDay:
+        file = self._directory / "days" / f"{day.public.day.isoformat()}.json"
+        kept = Kept(self._owner, day.public.day)
+        if file.exists():
+            # Killed after the file was written and before the kept noise went.
+            kept.forget()
+            return _read_again(stream, day.public, file)
+        result = stream.run(day.public, self._meter(day, game, kept))
+        released = self._repaired(result, game, before)
+        released.write(file)
+        kept.forget()
+        return released
+
+    def _meter(self, day: StreamDay, game: Coordination, kept: Kept) -> Meter[NoisyDistance, Sample]:
+        settings = self._settings
+        if self._ledger is None:
+            return SeededMeter(
+                secret=day.secret,
+                coordination=game,
+                mechanism=settings.mechanism,
+                seed=self._seed or 0,
+            )
+        fresh = SecretMeter(
+            secret=day.secret,
+            coordination=game,
+            mechanism=settings.mechanism,
+            ledger=self._ledger,
+            purpose=settings.purpose,
+            recipient=settings.recipient,
+            keep_answer=kept.keep_answer,
+            keep_sample=kept.keep_sample,
+        )
+        return _Resumed(fresh, kept)
+
+    def _repaired(
+        self, result: DayResult[NoisyDistance, Sample], game: Coordination, before: "_Before"
+    ) -> ReleasedDay:
+        """Steps 2a to 3b on what is known of the day, and the game cleared with what comes out."""
+        noisy = None if result.sample is None else result.sample.released
+        basis = noisy or before.noisy
+        if basis is None:
+            raise InputError("the first day of a stream was skipped: choose a policy that samples it.")
+        known = basis.derive(result.estimate.mean, f"reconstruction of {result.day.isoformat()}")
+        daily = replace(self._settings.mechanism, epsilon=basis.record.epsilon)
+        fidelity = daily.repair(known, game, self._settings.predictor).answer.fidelity
+        certificate = fidelity.certificate
+        anchors = [each for each in (before.cleared, result.begun.public.profile) if each is not None]
+        values, pulled, outcome = played(game, fidelity.parameter, anchors)
+        return ReleasedDay(
+            day=result.day,
+            unit=game.unit,
+            entry_names=game.entry_names,
+            profile=result.begun.public.profile,
+            answer=result.answer,
+            noisy=noisy,
+            estimate=result.estimate.mean,
+            spread=result.estimate.spread,
+            values=values,
+            widening=float(fidelity.widening),
+            faithful=certificate is not None and certificate.faithful and not pulled,
+            pulled=pulled,
+            outcome=outcome,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Before:
+    """What the days so far leave to the next: the newest sample, and the newest vector that was cleared."""
+
+    noisy: Released | None = None
+    cleared: FloatArray | None = None
+
+    def then(self, day: ReleasedDay) -> "_Before":
+        """With one more day."""
+        return _Before(day.noisy or self.noisy, day.values if day.outcome.feasible else self.cleared)
+
+
+def played(
+    game: Coordination, values: FloatArray, anchors: Sequence[FloatArray]
+) -> tuple[FloatArray, float, Outcome]:
+    """A vector with which the whole game can be cleared, how far it was pulled, and the outcome.
+
+    Step 3b keeps the follower's market feasible; the leader may still have no answer. Then the vector is
+    pulled, in steps, towards one that is public and may have one: the released vector of the last day that
+    was cleared, then the profile. Where nothing helps the vector stays as it was.
+    """
+    outcome = game.clear(values)
+    if outcome.feasible:
+        return values, 0.0, outcome
+    for anchor in anchors:
+        for share in PULLS:
+            candidate = (1.0 - share) * values + share * anchor
+            found = game.clear(candidate)
+            if found.feasible:
+                return candidate, share, found
+    return values, 0.0, outcome
+
+
+def _read_again(stream: Stream, public: PublicDay, file: Path) -> ReleasedDay:
+    """A day that is released already: the stream learns from it what it learned then."""
+    found = ReleasedDay.read(file)
+    if found.day != public.day or not np.array_equal(found.profile, public.profile):
+        raise FileFormatError(
+            f"{file} was released with another profile of the day: give the same public knowledge again, or "
+            "choose another directory."
+        )
+    begun = stream.begin(public)
+    stream.end(begun, found.answer, None if found.noisy is None else Sample(found.noisy))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Resumed:
+    """A meter that goes on from what an interrupted call has kept."""
+
+    fresh: SecretMeter
+    kept: Kept
+
+    def ask(self, reference: FloatArray, epsilon: float) -> NoisyDistance:
+        """The answer that was kept, or a fresh one."""
+        found = self.kept.answer()
+        if found is None or found.receipt is None:
+            self._refuse_lost(Asked.DISTANCE)
+            return self.fresh.ask(reference, epsilon)
+        self.fresh.ledger.note_draw(found.receipt, found.noise_content)
+        return found
+
+    def sample(self, epsilon: float) -> Sample:
+        """The sample that was kept, or a fresh one."""
+        found = self.kept.sample()
+        if found is None or found.receipt is None:
+            self._refuse_lost(Asked.ENTRIES)
+            return self.fresh.sample(epsilon)
+        self.fresh.ledger.note_draw(found.receipt, found.noise_content)
+        return Sample(found)
+
+    def _refuse_lost(self, asked: Asked) -> None:
+        """Noise that was noted as drawn may have been seen: the same day is not drawn a second time."""
+        secret, day = self.fresh.secret, str(self.fresh.secret.day)
+        drawn = self.fresh.ledger.fingerprint_of_draw(secret.dataset, day, asked, self.fresh.recipient)
+        if drawn is not None:
+            raise LedgerError(
+                f"The ledger says that noise was drawn for {day} of '{secret.dataset}', and its files are "
+                "not here: put them back, or leave that day out."
+            )

@@ -1,0 +1,135 @@
+"""Demand files as people have them are read; wrong ones are refused, and no number of theirs is quoted."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from openpyxl import Workbook
+
+from ppsm.cases import load_case, read_demand
+from ppsm.cases.demand import demand_template
+from ppsm.errors import InputError
+
+CASE = load_case("medium")
+NAMES = CASE.delivery_ids
+# Odd numbers, which no sentence holds by chance.
+DEMAND = np.array([71.25, 72.5, 73.25, 74.5, 75.25, 76.5, 77.25][: len(NAMES)])
+
+
+def table(*, head: str = "node,demand_mwh", factor: float = 1.0, unit: str = "") -> str:
+    lines = [f"{name},{value * factor!r}{unit}" for name, value in zip(NAMES, DEMAND.tolist(), strict=True)]
+    return "\n".join([head, *lines]) + "\n"
+
+
+def european(text: str) -> str:
+    return text.replace(",", ";").replace(".", ",")
+
+
+GOOD = {
+    "plain": table().encode(),
+    "byte order mark": table().encode("utf-8-sig"),
+    "UTF-16": table().encode("utf-16"),
+    "semicolon and decimal comma": european(table()).encode(),
+    "tabs": table().replace(",", "\t").encode(),
+    "tabs and decimal comma": table().replace(",", "\t").replace(".", ",").encode(),
+    "windows line ends": table().replace("\n", "\r\n").encode(),
+    "GWh in the heading": table(head="Node,Demand [GWh]", factor=1e-3).encode(),
+    "kWh in a column": table(head="node,demand,unit", factor=1e3, unit=",kWh").encode(),
+    "remarks ahead": b"# of yesterday\n" + table().encode(),
+}
+
+
+@pytest.mark.parametrize("kind", list(GOOD))
+def test_files_as_people_have_them_are_read(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "demand.csv"
+    file.write_bytes(GOOD[kind])
+    assert read_demand(file, CASE) == pytest.approx(DEMAND)
+
+
+def test_a_unit_that_no_column_says_is_said_by_the_caller(tmp_path: Path) -> None:
+    file = tmp_path / "demand.csv"
+    file.write_text(table(head="node,demand", factor=1e-3))
+    assert read_demand(file, CASE, unit="GWh") == pytest.approx(DEMAND)
+
+
+def workbook(path: Path, *sheets: str) -> Path:
+    book = Workbook()
+    book.remove(book.active)  # type: ignore[arg-type]
+    for name in sheets:
+        sheet = book.create_sheet(name)
+        sheet.append(["node", "demand_mwh"])
+        for node, value in zip(NAMES, DEMAND.tolist(), strict=True):
+            sheet.append([node, value])
+    book.save(path)
+    return path
+
+
+def test_sheets_of_workbooks_are_read(tmp_path: Path) -> None:
+    assert read_demand(workbook(tmp_path / "one.xlsx", "today"), CASE) == pytest.approx(DEMAND)
+    two = workbook(tmp_path / "two.xlsx", "today", "tomorrow")
+    assert read_demand(two, CASE, sheet="tomorrow") == pytest.approx(DEMAND)
+    with pytest.raises(InputError, match="has 2 sheets; expected one: say which"):
+        read_demand(two, CASE)
+    with pytest.raises(InputError, match="no sheet 'never'"):
+        read_demand(two, CASE, sheet="never")
+
+
+def changed(old: str, new: str) -> bytes:
+    assert old in table()
+    return table().replace(old, new, 1).encode()
+
+
+WRONG = {
+    "is empty": b"",
+    "has other columns": table(head="node,demand_gj").encode(),
+    "expected a header with node and demand_mwh": "\n".join(table().splitlines()[1:]).encode(),
+    "its node is no delivery of the case 'medium'": changed(NAMES[0] + ",", "d99,"),
+    f"node '{NAMES[1]}' occurs twice": changed(NAMES[0] + ",", NAMES[1] + ","),
+    f"node '{NAMES[0]}' of the case 'medium' has no row": changed(f"{NAMES[0]},71.25\n", ""),
+    "is blank; expected a number": changed("71.25", ""),
+    "is something else (withheld": changed("71.25", "n.a."),
+    "expected a finite demand": changed("71.25", "nan"),
+    "is below zero": changed("71.25", "-71.25"),
+    "is above its public maximum": table(factor=1e3).encode(),
+    "looks like another unit": table(factor=1e-3).encode(),
+    "does not say the unit": table(head="node,demand").encode(),
+    "its unit is something else": table(head="node,demand,unit", unit=",GJ").encode(),
+    "two places say different units": table(head="node,demand_mwh,unit", unit=",kWh").encode(),
+    "both a comma and a point": european(table()).replace("71,25", "1.071,25").encode(),
+    "may mean 1.234 or 1234": b"node;demand_mwh\n" + "".join(f"{n};1,171\n" for n in NAMES).encode(),
+    "cells under 2 headings": changed("71.25", "71.25,7"),
+    "not a table in UTF-8": table().replace("node", "nöde").encode("latin-1"),
+    "is a workbook or archive": b"PK\x03\x04",
+    "quotation marks that do not end": changed("71.25", '"71.25'),
+    "node is empty": changed(NAMES[0] + ",", ","),
+}
+
+
+@pytest.mark.parametrize("sentence", list(WRONG))
+def test_wrong_files_are_refused_in_one_sentence_that_quotes_none_of_their_numbers(
+    sentence: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "demand.csv"
+    file.write_bytes(WRONG[sentence])
+    with pytest.raises(InputError) as refusal:
+        read_demand(file, CASE)
+    said = str(refusal.value).replace(str(tmp_path), "")
+    assert sentence in said
+    assert said.endswith(".")
+    assert not any(text in said for text in ("71", "72.5", "73.25", "n.a.", "d99", "GJ", "nan"))
+
+
+def test_a_missing_file_is_called_missing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no file .*demand.csv"):
+        read_demand(tmp_path / "demand.csv", CASE)
+    with pytest.raises(InputError, match=r"there is no file .*demand.xlsx"):
+        read_demand(tmp_path / "demand.xlsx", CASE)
+
+
+def test_a_template_lists_all_names_and_is_refused_until_it_is_filled_in(tmp_path: Path) -> None:
+    file = tmp_path / "demand.csv"
+    file.write_text(demand_template(CASE))
+    with pytest.raises(InputError, match="row 2: demand_mwh is blank"):
+        read_demand(file, CASE)
+    file.write_text(demand_template(CASE).replace(",\n", ",100\n"))
+    assert read_demand(file, CASE).tolist() == [100.0] * len(NAMES)

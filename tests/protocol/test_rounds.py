@@ -1,0 +1,277 @@
+"""Whole rounds in memory: the same as in one process, each message answered once, the budget exact."""
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from ppsm import Sensitive
+from ppsm.errors import LedgerError, ProtocolError
+from ppsm.mechanism import PPSM, ModelBased, PPSM_p
+from ppsm.privacy import Released
+from ppsm.protocol import desk as desk_module
+from ppsm.protocol.desk import FollowerDesk, disagreements
+from ppsm.protocol.messages import Reply, Request, Terms
+from ppsm.protocol.transport import InMemoryTransport, RefusedError, UnreachableError
+from tests.mechanism.conftest import DATASET, TRUTH
+from tests.protocol.parties import ALPHA, LEADER, OTHER, Parties, policy
+
+
+class Stopped(BaseException):
+    """Stands for kill -9: nobody catches it."""
+
+
+class Lossy:
+    """A way to the desk on which something happens before or after a message is delivered."""
+
+    def __init__(
+        self,
+        desk: FollowerDesk,
+        before: Callable[[Request], None] = lambda _: None,
+        after: Callable[[Request, Reply], Reply] = lambda _, reply: reply,
+    ) -> None:
+        self._inner, self._before, self._after = InMemoryTransport(desk, LEADER), before, after
+
+    def terms(self) -> Terms:
+        return self._inner.terms()
+
+    def deliver(self, message: Request) -> Reply:
+        self._before(message)
+        return self._after(message, self._inner.deliver(message))
+
+
+def spent(parties: Parties) -> Decimal:
+    return parties.keeper.balance(DATASET).spent
+
+
+@pytest.mark.parametrize("name", ["ppsm", "ppsm-p"])
+def test_a_round_equals_the_mechanism_in_one_process(parties: Parties, name: str) -> None:
+    desk = parties.desk(policy(research_seed=3, mechanism=name, alpha=5.0))
+    result = parties.leader(parties.in_memory(desk), research=True).run()
+    secret = Sensitive(TRUTH, dataset=DATASET, unit="MWh", entry_names=("west", "east"))
+    mechanism = PPSM(alpha=5.0) if name == "ppsm" else PPSM_p(alpha=5.0)
+    alone = mechanism.simulate(secret, parties.towns, ModelBased(), seed=3)
+    cleared = parties.towns.clear(alone.released.values)
+    assert result.dossier.noisy.values.tolist() == alone.noisy.values.tolist()
+    assert result.dossier.released.values.tolist() == alone.released.values.tolist()
+    assert result.cleared.leader_cost == cleared.leader_cost
+    assert cleared.leader_cost is not None
+    assert [step.step for step in result.dossier.steps] == ["1", "2a", "2b", "3a", "3b"]
+    mine, others = result.dossier.steps, alone.dossier.steps
+    for index in (1, 2, 3):
+        assert mine[index].output == others[index].output
+    assert result.dossier.theory.to_dict() == alone.dossier.theory.to_dict()
+    assert result.told is not None
+    assert result.told.value == pytest.approx(cleared.values["follower"])
+    assert spent(parties) == 0  # seeded noise is no release
+
+
+def test_a_private_round_charges_once(parties: Parties) -> None:
+    desk = parties.desk()
+    result = parties.leader(parties.in_memory(desk)).run()
+    assert result.dossier.private
+    assert parties.keeper.confirm(result.dossier.released)
+    assert spent(parties) == 1
+    assert disagreements(desk.ledger, desk.store) == []
+
+
+def test_seeded_noise_is_not_taken_for_private(parties: Parties) -> None:
+    desk = parties.desk(policy(research_seed=3))
+    with pytest.raises(ProtocolError, match="seeded noise"):
+        parties.leader(parties.in_memory(desk)).run()
+
+
+@pytest.mark.parametrize("lost", ["request", "reply"])
+@pytest.mark.parametrize("kind", ["ask", "decision", "commitment"])
+def test_what_is_lost_is_sent_again_and_answered_once(parties: Parties, kind: str, lost: str) -> None:
+    losses = [kind, kind]
+
+    def lose(message: Request) -> None:
+        if message.kind in losses:
+            losses.remove(message.kind)
+            raise UnreachableError("lost")
+
+    def lose_reply(message: Request, reply: Reply) -> Reply:
+        lose(message)
+        return reply
+
+    desk = parties.desk()
+    way = Lossy(desk, before=lose) if lost == "request" else Lossy(desk, after=lose_reply)
+    result = parties.leader(way).run()
+    assert not losses
+    assert spent(parties) == 1
+    assert [each.kind for each in desk.store.messages(result.round_id)][-1] == "outcome"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("kind", ["ask", "decision", "commitment"])
+def test_both_sides_killed_at_a_message_go_on(parties: Parties, kind: str, when: str) -> None:
+    def stop(message: Request) -> None:
+        if message.kind == kind:
+            raise Stopped
+
+    def stop_after(message: Request, reply: Reply) -> Reply:
+        stop(message)
+        return reply
+
+    way = Lossy(parties.desk(), **({"before": stop} if when == "before" else {"after": stop_after}))
+    first = parties.leader(way)
+    with pytest.raises(Stopped):
+        first.run()
+    desk = parties.desk()  # everything anew, from the files
+    second = parties.leader(parties.in_memory(desk))
+    result = second.run()
+    assert result.round_id == first.round_id
+    assert spent(parties) == 1
+    ours, theirs = second.store.messages(first.round_id), desk.store.messages(first.round_id)
+    assert ours == theirs
+    assert len(ours) == 6
+
+
+def test_noise_that_was_lost_in_a_crash_is_not_drawn_again(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = parties.desk()
+    drawn = FollowerDesk._drawn
+
+    def killed(self: FollowerDesk, terms: Terms, purpose: str) -> Released:
+        drawn(self, terms, purpose)
+        raise Stopped
+
+    monkeypatch.setattr(FollowerDesk, "_drawn", killed)
+    with pytest.raises(Stopped):
+        parties.leader(parties.in_memory(desk)).run()
+    monkeypatch.undo()
+    with pytest.raises(ProtocolError, match="lost"):
+        parties.leader(parties.in_memory(parties.desk())).run()
+    assert spent(parties) == 1
+    parties.leader(parties.in_memory(parties.desk())).run()  # a new round
+    assert spent(parties) == 2
+
+
+def test_noise_outlives_a_full_disk(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = parties.desk()
+    append, failures = desk.store.append, [1, 2, 3]
+
+    def full(message: Request | Reply, *, costs_nothing: bool = False) -> None:
+        if message.kind == "noisy" and failures:
+            failures.pop()
+            raise ProtocolError("the disk is full")
+        append(message, costs_nothing=costs_nothing)
+
+    monkeypatch.setattr(desk.store, "append", full)
+
+    class Service(InMemoryTransport):
+        def deliver(self, message: Request) -> Reply:
+            try:
+                return super().deliver(message)
+            except RefusedError:
+                raise
+            except ProtocolError:
+                raise RefusedError(503, "store", "cannot write") from None
+
+    parties.leader(Service(desk, LEADER)).run()
+    assert not failures
+    assert spent(parties) == 1
+
+
+def test_a_ledger_in_trouble_is_waited_for(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = parties.desk()
+    spend, failures = desk.ledger.spend, [1, 2]
+
+    def backwards(draft: object) -> object:
+        if failures:
+            failures.pop()
+            raise LedgerError("The clock runs backwards.")
+        return spend(draft)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(desk.ledger, "spend", backwards)
+    parties.leader(parties.in_memory(desk)).run()
+    assert spent(parties) == 1
+
+
+def test_an_empty_budget_ends_the_round_and_costs_nothing(parties: Parties) -> None:
+    desk = parties.desk(policy(epsilon=10.0, alpha=0.01))  # 500 at the budget's alpha
+    with pytest.raises(ProtocolError, match="budget"):
+        parties.leader(parties.in_memory(desk)).run()
+    assert spent(parties) == 0
+    assert desk.store.spent_by(LEADER, 0.0) == (0, 0.0)
+
+
+def test_a_party_is_held_to_its_allowance(parties: Parties) -> None:
+    desk = parties.desk()
+    parties.leader(parties.in_memory(desk, OTHER), OTHER).run()
+    with pytest.raises(ProtocolError, match="limit"):
+        parties.leader(parties.in_memory(desk, OTHER), OTHER).run()
+    assert spent(parties) == 1
+    parties.leader(parties.in_memory(desk)).run()  # others have theirs
+    assert spent(parties) == 2
+
+
+def test_a_round_that_waits_too_long_is_over(parties: Parties) -> None:
+    import time
+
+    jump = [0.0]
+    desk = parties.desk(clock=lambda: time.time() + jump[0])
+
+    def late(message: Request) -> None:
+        if message.kind == "decision":
+            jump[0] = 4000.0
+
+    with pytest.raises(ProtocolError, match="expired"):
+        parties.leader(Lossy(desk, before=late)).run()
+    assert spent(parties) == 1
+    assert desk.store.rounds()[0].last == "failed"
+
+
+def test_a_market_that_cannot_be_cleared_is_abandoned(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = parties.desk(policy(research_seed=7, alpha=5.0))  # its release breaks the leader's promise
+    result = parties.leader(parties.in_memory(desk), research=True).run()
+    assert not result.cleared.feasible
+    assert result.told is None
+    assert desk.store.rounds()[0].last == "closed"
+
+
+def test_a_false_release_is_found_out(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = parties.desk()
+    answer = PPSM.answer
+
+    def lying(self: PPSM, *arguments: object) -> object:
+        from dataclasses import replace
+
+        found = answer(self, *arguments)  # type: ignore[arg-type]
+        moved = arguments[1].derive(found.released.values + 25.0, self.step_name)  # type: ignore[attr-defined]
+        return replace(found, released=moved)
+
+    monkeypatch.setattr(desk_module, "mechanism_of", lambda terms: PPSM(alpha=ALPHA))
+    monkeypatch.setattr(PPSM, "answer", lying)
+    with pytest.raises(ProtocolError, match="not faithful"):
+        parties.leader(parties.in_memory(desk)).run()
+    assert desk.store.rounds()[0].last == "closed"
+
+
+def test_another_market_is_refused(parties: Parties) -> None:
+    leader = parties.leader(parties.in_memory(parties.desk()))
+    leader.market = type(leader.market)(leader.market.side, "f" * 64)
+    with pytest.raises(ProtocolError, match="digest"):
+        leader.run()
+    assert spent(parties) == 0
+
+
+def test_the_policy_may_tell_nothing(parties: Parties) -> None:
+    result = parties.leader(parties.in_memory(parties.desk(policy(outcome="nothing")))).run()
+    assert result.told is not None
+    assert (result.told.told, result.told.value, result.told.prices) == ("nothing", None, None)
+
+
+def test_what_is_told_does_not_depend_on_the_secret_past_the_noise(parties: Parties) -> None:
+    """The outcome is a function of D^ and the commitment, which the leader can compute itself."""
+    result = parties.leader(parties.in_memory(parties.desk())).run()
+    assert result.told is not None
+    assert result.cleared.prices is not None
+    assert result.told.prices is not None
+    assert np.array(result.told.prices).shape == result.cleared.prices.shape
+    assert result.told.value == pytest.approx(result.cleared.values["follower"])

@@ -1,0 +1,166 @@
+"""A stream on disk: each day charged once and released once, wherever it was stopped."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ppsm.coordinations import GameCoordination
+from ppsm.errors import BudgetExceededError, InputError, LedgerError
+from ppsm.privacy import Ledger, LedgerKeeper
+from ppsm.privacy.record import Asked
+from ppsm.streams.day_files import Kept, ReleasedDay
+from ppsm.streams.policies import Absorption, Daily, Distribution, Policy, Regular
+from ppsm.streams.run import StreamRun
+from tests.streams.small import DATASET, UNIT, days, ledger_for, market, settings
+
+
+@pytest.fixture(scope="module")
+def game() -> GameCoordination:
+    return market()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> LedgerKeeper:
+    return ledger_for(tmp_path / "ledger.db")
+
+
+def _run(
+    tmp_path: Path, game: GameCoordination, ledger: Ledger, policy: Policy | None = None, count: int = 6
+) -> list[ReleasedDay]:
+    run = StreamRun(settings(policy), lambda _: game, directory=tmp_path / "out", ledger=ledger)
+    return list(run.release(days(game.entry_names, count)))
+
+
+def _charges(ledger: Ledger) -> Counter[tuple[str, str, str]]:
+    """How often each question about each day was charged, and noted as drawn."""
+    counted: Counter[tuple[str, str, str]] = Counter()
+    asked = {}
+    for entry in ledger.entries():
+        if entry.kind == "spend":
+            asked[entry.sequence] = "sample" if f'"{Asked.ENTRIES}"' in entry.detail else "answer"
+            counted[entry.day, asked[entry.sequence], "spend"] += 1
+        elif entry.kind == "draw":
+            of = int(entry.detail.split('"of": ')[1].split(",")[0])
+            counted[entry.day, asked[of], "draw"] += 1
+    return counted
+
+
+def _insist_on_one_charge_each(ledger: Ledger, released: list[ReleasedDay]) -> None:
+    expected: Counter[tuple[str, str, str]] = Counter()
+    for each in released:
+        for name, there in (("answer", each.answer is not None), ("sample", each.sampled)):
+            if there:
+                expected.update({(each.day.isoformat(), name, kind): 1 for kind in ("spend", "draw")})
+    assert _charges(ledger) == expected
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("policy", [Daily(), Regular(), Distribution(), Absorption()], ids=lambda p: p.name)
+def test_every_day_is_released_faithful_and_can_be_cleared(
+    policy: Policy, tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    released = _run(tmp_path, game, ledger, policy)
+    assert len(released) == 6
+    assert released[0].sampled
+    assert all(each.outcome.feasible and (each.faithful or each.pulled) for each in released)
+    balance = ledger.balance(DATASET)
+    assert balance.days.largest(3) <= 1
+    _insist_on_one_charge_each(ledger, released)
+
+
+def test_a_second_call_changes_nothing(tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper) -> None:
+    first = _run(tmp_path, game, ledger)
+    entries = ledger.entries()
+    files = {file.name: file.read_bytes() for file in (tmp_path / "out" / "days").iterdir()}
+    second = _run(tmp_path, game, ledger)
+    assert ledger.entries() == entries
+    assert {file.name: file.read_bytes() for file in (tmp_path / "out" / "days").iterdir()} == files
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.values, other.values)
+    # More days go on from what the files say.
+    assert len(_run(tmp_path, game, ledger, count=8)) == 8
+
+
+class Killed(BaseException):
+    """Stands for a power cut."""
+
+
+def _cuts() -> Iterator[tuple[str, Any, str, bool]]:
+    """Where a run is cut: at which method, before or after it did its work."""
+    for owner, name in (
+        (Ledger, "spend"),
+        (Ledger, "note_draw"),
+        (Kept, "_write"),
+        (Kept, "forget"),
+        (ReleasedDay, "write"),
+    ):
+        for after in (False, True):
+            yield f"{'after' if after else 'before'} {owner.__name__}.{name}", owner, name, after
+
+
+@pytest.mark.parametrize("cut", list(_cuts()), ids=lambda cut: cut[0])
+def test_cut_anywhere_a_day_is_charged_once_and_released_once(
+    cut: tuple[str, Any, str, bool],
+    tmp_path: Path,
+    game: GameCoordination,
+    ledger: LedgerKeeper,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, owner, name, after = cut
+    original: Callable[..., Any] = getattr(owner, name)
+    left = [2]
+
+    def cutting(*arguments: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0 and not after:
+            raise Killed
+        result = original(*arguments, **options)
+        if left[0] == 0:
+            raise Killed
+        return result
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, cutting)
+        with pytest.raises(Killed):
+            _run(tmp_path, game, ledger)
+    released = _run(tmp_path, game, ledger)
+    assert len(released) == 6
+    _insist_on_one_charge_each(ledger, released)
+    assert sorted(file.name for file in (tmp_path / "out" / "owner").iterdir()) == ["stream.lock"]
+
+
+def test_a_draw_that_may_have_been_seen_is_not_drawn_again(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    _run(tmp_path, game, ledger, count=2)
+    (tmp_path / "out" / "days" / "2026-01-01.json").unlink()
+    with pytest.raises(LedgerError, match="its files are not here"):
+        _run(tmp_path, game, ledger, count=2)
+
+
+def test_other_settings_are_refused(tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper) -> None:
+    _run(tmp_path, game, ledger, count=1)
+    with pytest.raises(InputError, match="other settings"):
+        _run(tmp_path, game, ledger, Daily(), count=1)
+
+
+def test_the_ledger_stops_a_policy_that_spends_too_much(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    # The policy counts windows of two days, the ledger of three.
+    run = StreamRun(settings(Daily(), window=2), lambda _: game, directory=tmp_path / "out", ledger=ledger)
+    with pytest.raises(BudgetExceededError, match="the first day that can is 2026-01-04"):
+        list(run.release(days(game.entry_names, 6)))
+    assert ledger.balance(DATASET).days.largest(3) == Decimal(1)
+
+
+def test_recipients_have_budgets_of_their_own(tmp_path: Path) -> None:
+    keeper = ledger_for(tmp_path / "ledger.db")
+    balance = keeper.grant(DATASET, epsilon=0.5, recipient="utility", window=3)
+    assert (balance.alpha, balance.unit, balance.recipient) == (2.0, UNIT, "utility")
+    assert keeper.balance(DATASET).granted == 1

@@ -1,0 +1,152 @@
+"""Labels are kept, aligned or refused, never ignored."""
+
+import linopy
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from ppsm import Follower, GameCoordination, Sensitive, StackelbergGame, restore
+from ppsm.errors import InputError
+from ppsm.labels import aligned, label_text
+from ppsm.mechanism import Laplace
+from ppsm.privacy import for_owner_only
+
+ZONES, HOURS = ["north", "south"], [0, 1, 2]
+NAMES = tuple(f"demand[{zone}, {hour}]" for zone in ZONES for hour in HOURS)
+TABLE = pd.DataFrame([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], index=ZONES, columns=HOURS)
+IN_ORDER = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+
+
+def market(demand: object) -> Follower:
+    zones, hours = pd.Index(ZONES, name="zone"), pd.Index(HOURS, name="hour")
+    model = linopy.Model()
+    output = model.add_variables(lower=0, coords=[zones, hours], name="output")
+    model.add_constraints(output == xr.DataArray(demand, coords=[zones, hours]), name="demand")
+    model.add_objective((xr.DataArray([1.0, 10.0], coords=[zones]) * output).sum())
+    return Follower.from_linopy(model, parameter="demand")
+
+
+FOLLOWER = market(np.zeros((2, 3)))
+SHUFFLED = TABLE.stack().iloc[[4, 0, 5, 2, 1, 3]]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TABLE,
+        TABLE.T,
+        TABLE.iloc[::-1, [2, 0, 1]],
+        SHUFFLED,
+        SHUFFLED.swaplevel(),
+        xr.DataArray(TABLE.T, dims=("hour", "zone")),
+        {"demand": TABLE.T},
+        xr.Dataset({"demand": (("hour", "zone"), TABLE.T)}, coords={"zone": ZONES, "hour": HOURS}),
+        SHUFFLED.to_dict(),
+        pd.Series(IN_ORDER, index=NAMES).iloc[::-1],
+        IN_ORDER,
+    ],
+    ids=str,
+)
+def test_a_follower_takes_data_of_any_order_by_their_labels(data: object) -> None:
+    assert FOLLOWER.solve(data).value == 6.0 + 150.0
+    secret = Sensitive(data, dataset="d", unit="MWh", entry_names=NAMES)  # type: ignore[arg-type]
+    assert for_owner_only(secret, lambda values: values.tolist()).reveal() == IN_ORDER
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (TABLE.rename(index={"north": "nort"}), "'nort, 0'.*are no entry.*'north, 0'.*have no value"),
+        (TABLE.drop(columns=2), "'north, 2', 'south, 2' have no value"),
+        (pd.concat([TABLE, TABLE.iloc[:1]]), "'north, 0', .* have more than one value"),
+        (TABLE.assign(total=1.0), "'north, total', 'south, total' are no entry"),
+        (pd.Series(IN_ORDER), "has no labels .*set them as its index, or pass .to_numpy"),
+        (TABLE.loc["north"], "have no value"),
+        ({"north": 1.0, ("south", 1): 2.0}, "'north' is no entry"),
+        ({}, "have no value"),
+    ],
+)
+def test_other_labels_are_refused_by_name(data: object, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        FOLLOWER.solve(data)  # type: ignore[arg-type]
+
+
+def test_axes_that_cannot_be_told_apart_need_their_names() -> None:
+    square = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]])
+    names = ["d[0, 0]", "d[0, 1]", "d[1, 0]", "d[1, 1]"]
+    with pytest.raises(InputError, match="more than one order of rows and columns: name the axes"):
+        aligned(square, names, "it", axes=("zone", "hour"))
+    named = square.rename_axis(index="hour", columns="zone")
+    assert aligned(named, names, "it", axes=("zone", "hour")) == [1.0, 3.0, 2.0, 4.0]
+
+
+def test_dates_and_whole_numbers_are_written_as_people_do() -> None:
+    moment = pd.Timestamp("2026-01-15 08:00")
+    assert label_text(moment) == label_text(moment.to_datetime64()) == "2026-01-15 08:00"
+    assert label_text(np.datetime64("2026-01-15T08:00:05")) == "2026-01-15 08:00:05"
+    assert label_text(3.0) == label_text(3) == "3"
+
+
+def test_a_secret_takes_its_names_from_its_labels_and_quotes_none_of_them() -> None:
+    series = pd.Series({"south": 777.25, "north": 333.5})
+    assert Sensitive(series, dataset="d", unit="MWh").entry_names == ("south", "north")
+    with pytest.raises(InputError, match=r"1 of its labels .withheld. .*'east' has no value") as refusal:
+        Sensitive(series, dataset="d", unit="MWh", entry_names=["east", "north"])
+    swapped = pd.Series([1.0, 2.0], index=[333.5, 777.25])
+    with pytest.raises(InputError, match=r"labelled by numbers .withheld.") as second:
+        Sensitive(swapped, dataset="d", unit="MWh")
+    assert not any(text in f"{refusal.value}{second.value}" for text in ("333", "777", "south"))
+
+
+def test_bounds_targets_and_released_vectors_are_aligned_too() -> None:
+    follower = market(TABLE.to_numpy())
+    today = follower.solve()
+    upper = TABLE.T + 1.0
+    found = restore(follower, TABLE.T, today.value, today.price("demand").transpose(), bounds=(0.0, upper))
+    assert found.to_series()["demand[south, 0]"] == pytest.approx(4.0, abs=1e-6)
+    with pytest.raises(InputError, match="the upper bound has other labels"):
+        restore(follower, TABLE, bounds=(0.0, upper.drop(columns="south")))
+
+
+def test_a_release_goes_out_with_its_labels(tmp_path: object) -> None:
+    from pathlib import Path
+
+    game = StackelbergGame(market(TABLE.to_numpy()))
+    game.leader.add_objective(1 * game.leader.add_variables(lower=0, upper=1, name="idle"))
+    coordination = GameCoordination(game, unit="MWh")
+    secret = Sensitive(TABLE, dataset="d", unit="MWh", entry_names=coordination.entry_names)
+    released = Laplace(alpha=1.0).simulate(secret, coordination, seed=1).released
+    series = released.to_series()
+    assert list(series.index) == list(NAMES)
+    assert series.attrs == {"dataset": "d", "unit": "MWh", "private": False}
+    assert released.to_xarray().sel(entry="demand[south, 1]") == series["demand[south, 1]"]
+    shaped = coordination.labelled(series.iloc[::-1])
+    assert shaped.dims == ("zone", "hour")
+    assert float(shaped.sel(zone="south", hour=1)) == series["demand[south, 1]"]
+    file = Path(str(tmp_path)) / "released.csv"
+    released.to_csv(file)
+    table = pd.read_csv(file, index_col="entry")
+    assert table["value"].tolist() == series.tolist()
+    assert not table["private"].any()
+    # What comes back from a file, in whatever order, clears the same market.
+    prices = coordination.clear(table["value"].clip(lower=0).iloc[::-1]).price_series()
+    assert prices["demand[south, 2]"] == 10.0
+
+
+@pytest.mark.parametrize("kind", ["text", "html", "repr"])
+def test_what_is_shown_of_a_game_never_holds_the_parameter(kind: str) -> None:
+    secret = np.array([[431.25, 432.25, 433.25], [434.25, 435.25, 436.25]])
+    follower = market(secret)
+    game = StackelbergGame(follower)
+    built = game.leader.add_variables(lower=0, upper=1, name="built")
+    game.leader.add_objective(7 * built)
+    solution, outcome = game.solve(), follower.solve()
+    show = {"text": str, "html": lambda it: it._repr_html_(), "repr": repr}[kind]
+    shown = show(solution) + show(outcome)
+    if kind == "repr":
+        shown += repr(follower) + repr(follower.at()) + repr(solution.bilevel) + repr(game.program())
+    else:
+        assert "built" in shown
+        assert "1 to 10 (6 entries)" in shown
+    assert not any(f"{value:g}"[:3] in shown for value in [*secret.ravel(), outcome.value])
