@@ -143,8 +143,8 @@ class Tuning:
     support: float = 1e-6
 
     # --- searches that take turns (search/by_turns.py) ---
-    # The first turn for each side of the follower; turns double from round to round.
-    turn_per_side: float = 1e-4
+    # The first turn grows with the square of the follower's sides, as a node's time does; then turns double.
+    turn_per_squared_sides: float = 5e-7
     # What a search gets of a turn while another one's bound is better.
     lagging: float = 0.4
 

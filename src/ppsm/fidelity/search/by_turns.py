@@ -78,7 +78,7 @@ def search_by_turns(
     started = time.perf_counter()
     everybody = [_Seat(invite) for invite in players]
     seats = list(everybody)
-    turn = TUNING.turn_per_side * core.follower.sides.count
+    turn = TUNING.turn_per_squared_sides * core.follower.sides.count**2
     while seats:
         for seat in tuple(seats):
             share = TUNING.lagging if seat.player and seat.bound < max(one.bound for one in seats) else 1.0
