@@ -4,8 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity hostile side-by-side random-games \
-        two-party party-faults party-load party-fuzz audit heat trades table1 table2 figure3 clean help
+.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity fidelity-markets hostile \
+        side-by-side random-games two-party party-faults party-load party-fuzz audit heat trades table1 table2 \
+        figure3 clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -52,6 +53,9 @@ figures: $(READY) ## solve stress cells of the Northeast and draw the documentat
 
 fidelity: $(READY) ## the long study of the fidelity phase on the Northeast case, against SCIP, and as networks grow
 	$(BIN)/python -m benchmarks.fidelity $(ARGS)
+
+fidelity-markets: $(READY) ## the fidelity phase on markets of nine structures, against SCIP (hours); ARGS="--seeds 1 --size small"
+	$(BIN)/python -m benchmarks.fidelity_markets $(ARGS)
 
 hostile: $(READY) ## ten thousand hostile inputs to the fidelity phase (a quarter of an hour); a part: ARGS="--first 0 --count 100"
 	$(BIN)/python -m benchmarks.hostile $(ARGS)

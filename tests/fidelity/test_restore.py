@@ -9,7 +9,7 @@ import pytest
 
 from ppsm.errors import InputError, ModelError, SecretExposureError
 from ppsm.fidelity import Bands, Prior, Restorer, SearchLimits, restore
-from ppsm.fidelity.search.best_first import BestFirst, SearchOutcome
+from ppsm.fidelity.search.best_first import SearchOutcome
 from ppsm.games.follower import Follower
 from ppsm.privacy import LaplaceMechanism, Sensitive
 from ppsm.program import LinearProgram
@@ -164,21 +164,6 @@ def test_l1_takes_the_vector_of_l2_before_it_widens_bands(monkeypatch: pytest.Mo
     assert result.widening == 1.0
     assert result.certificate is not None
     assert result.certificate.faithful
-
-
-def test_a_search_that_does_not_start_again_has_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds: list[float] = []
-    run = BestFirst.run
-
-    def noted(search: BestFirst[Any]) -> SearchOutcome:
-        seconds.append(search.limits.seconds)
-        return run(search)
-
-    monkeypatch.setattr(BestFirst, "run", noted)
-    for norm in ("l1", "l2"):
-        restore(two_nodes(), [9.0, 3.0], 15.0, [1.0, 3.0], norm=norm, limits=SearchLimits(seconds=20.0))
-    assert seconds[0] == 20.0
-    assert seconds[1] < 5.0
 
 
 def test_a_gap_of_zero_is_searched_for() -> None:

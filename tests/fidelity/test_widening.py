@@ -7,7 +7,7 @@ from ppsm.fidelity import Bands, Restorer
 from ppsm.fidelity.problem import PublicBounds
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
-from ppsm.fidelity.widening import least_widening, widening_floor
+from ppsm.fidelity.widening import factor_by_branching, least_widening, widening_floor
 from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 from ppsm.status import Status
@@ -141,3 +141,19 @@ def test_no_faithful_point_exists_below_the_floor(seed: int) -> None:
             assert node_optimum(core(factor)) == np.inf
     asked = node_optimum(core(1.0))
     assert floor == 1.0 or asked == np.inf
+
+
+@pytest.mark.parametrize(("value", "price"), [(10.0, 5.0), (40.0, 2.0)])
+def test_the_least_factor_by_branching_is_the_edge_of_what_is_empty(value: float, price: float) -> None:
+    bands = Bands(value, 0.01 * value, np.array([price]), np.array([0.01 * price])).checked(("town",))
+    restorer = Restorer(one_node())
+
+    def core(factor: float) -> Core:
+        return restorer.core(np.array([8.0]), bands.widened(factor), EVERYTHING, "l2", None)
+
+    least = factor_by_branching(core(1.0), core(2.0), np.inf)
+    assert least.is_proven
+    assert least.bound == pytest.approx(least.factor, rel=1e-4)
+    assert least.factor > 1.001
+    assert node_optimum(core(least.factor * 1.0001)) < np.inf
+    assert node_optimum(core(least.factor * 0.9999)) == np.inf

@@ -14,11 +14,14 @@ dual has its prices in theirs, the nearest to the one that was released. How it 
 4.  *Primal and dual together.* One QP over answers, parameters and duals penalises the duality gap; its only
     product is replaced by chords over the price band (``bounds/primal_dual.py``).
 5.  *Branched.* What is left is settled by complementarity pairs, a side tight or its multiplier zero, and by
-    splitting prices: ``search/two_trees.py``; for other distances and open bands ``search/side_tree.py``.
+    splitting prices: ``search/two_trees.py``. The plain tree over sides (``search/side_tree.py``) works on
+    warm LPs, with tangents for squares (``bounds/distance_lp.py``), for any distance and band. Searches take
+    turns and share what they find (``search/by_turns.py``).
 6.  *The lower side of the value band* without a price band (PPSM_p) is reverse-convex. Walking from
     dual to dual finds the answer (``search/lower_side.py``); boxes of the prices that a better point could
     have shrink until none is left (``bounds/price_boxes.py``).
-7.  *Widened.* Bands that nothing satisfies grow by the least common factor (``widening.py``).
+7.  *Widened.* Bands that nothing satisfies grow by the least common factor, which is itself minimised by
+    branching (``widening.py``).
 8.  *Proven.* LP vertices have to confirm the point (``proof/polish.py``); a certificate that shares nothing
     with the search checks it again (``proof/certificate.py``).
 

@@ -7,6 +7,7 @@ are empty, polish, certify. See :mod:`ppsm.fidelity.problem` for the conventions
 
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, get_args
@@ -33,13 +34,14 @@ from ppsm.fidelity.proof.certificate import Certificate, Claim, check_witness
 from ppsm.fidelity.proof.polish import Witness, faithful_witness
 from ppsm.fidelity.result import FidelityResult
 from ppsm.fidelity.scaled import Core, ScaledFollower, build_core
-from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
-from ppsm.fidelity.search.lower_side import is_monotone, search_lower_side
+from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
+from ppsm.fidelity.search.by_turns import Player, search_by_turns
+from ppsm.fidelity.search.lower_side import Prover, is_monotone, look_at_lower_side
 from ppsm.fidelity.search.side_tree import SideTree
-from ppsm.fidelity.search.two_trees import search_with_restarts
+from ppsm.fidelity.search.two_trees import Restarting
 from ppsm.fidelity.textbook import search_by_textbook
 from ppsm.fidelity.tuning import TUNING
-from ppsm.fidelity.widening import least_widening, widening_floor
+from ppsm.fidelity.widening import LeastFactor, factor_by_branching, least_widening, widening_floor
 from ppsm.games.follower import Follower
 from ppsm.labels import aligned
 from ppsm.solvers.conflict import find_conflict
@@ -164,15 +166,26 @@ class Restorer:
         limits = replace(asked, gap=TUNING.share_of_gap * asked.gap)
         if method != "search":
             return search_by_textbook(core, method, limits)
-        if core.is_least_squares and not core.has_price_band and core.has_value_band:
-            lower = core.lower * self.scaled.quantity_unit
-            monotone = is_monotone(self.program, self.parameter_map, lower)
-            outcome = search_lower_side(core, self._lps, limits, self.matrices, monotone=monotone)
-            if outcome is not None:
-                return outcome
+        if core.has_value_band and not core.has_price_band:
+            return self._search_by_value(core, limits)
+        players: list[Callable[[], Player]] = [lambda: SideTree(core, self._lps, limits)]
         if core.is_least_squares and core.has_value_band and core.has_bounded_prices:
-            return search_with_restarts(core, self._lps, limits, self.matrices)
-        return SideTree(core, self._lps, limits).run()
+            players.insert(0, lambda: Restarting(core, self._lps, limits, self.matrices))
+        return search_by_turns(core, limits, players)
+
+    def _search_by_value(self, core: Core, limits: SearchLimits) -> SearchOutcome:
+        """Where no price is asked for only the lower side of the value band is hard."""
+        seen = look_at_lower_side(core, self._lps)
+        if seen.outcome is not None:
+            return seen.outcome
+        walker, best = seen.walker, seen.best
+        lift = None if walker is None else walker.lift
+        players: list[Callable[[], Player]] = [lambda: SideTree(core, self._lps, limits, lift=lift)]
+        lower = core.lower * self.scaled.quantity_unit
+        if walker and best and core.is_least_squares and is_monotone(self.program, self.parameter_map, lower):
+            prover = Prover(core, self._lps, limits, self.matrices, walker, best)
+            players.insert(0, lambda: prover)
+        return search_by_turns(core, limits, players, best, seen.bound)
 
     def witness(self, core: Core, incumbent: Incumbent) -> Witness | None:
         """Vector, answer and row prices in the user's units (of the minimisation), polished if need be."""
@@ -289,6 +302,13 @@ class _Task:
     def _widen(self, started: float) -> tuple[float, float, Core, _Found]:
         """Find the least widening, then solve with it; the time limit holds for all of it."""
         stop = started + self.limits.seconds
+        asked, wider = self._core(1.0), self._core(2.0)
+        now = time.perf_counter()
+        least = factor_by_branching(asked, wider, now + TUNING.factor_share * max(0.0, stop - now))
+        if least.is_proven and least.parameter is not None:
+            at_least = self._at_least_factor(least, stop)
+            if at_least is not None:
+                return at_least
         found_at: dict[float, _Found] = {}
 
         def attempt(factor: float) -> SearchOutcome | None:
@@ -303,7 +323,7 @@ class _Task:
             found_at[factor] = found
             return found.outcome
 
-        floor = widening_floor(self._core(1.0), self._core(2.0), self.restorer.matrices)
+        floor = max(least.bound, widening_floor(asked, wider, self.restorer.matrices))
         widening = least_widening(floor, attempt)
         core = self._core(widening.factor)
         if widening.outcome is None:
@@ -314,6 +334,18 @@ class _Task:
         if found.witness is None:
             found = _unproven(found_at[widening.factor], core)
         return widening.factor, widening.bound, core, found
+
+    def _at_least_factor(self, least: LeastFactor, stop: float) -> tuple[float, float, Core, _Found] | None:
+        """Solve in bands hardly wider than they must be; where nothing is found the tree's vector serves."""
+        factor = least.factor * (1.0 + TUNING.factor_room)
+        core = self._core(factor)
+        left = max(TUNING.last_share * self.limits.seconds, stop - time.perf_counter())
+        found = self._solved(core, replace(self.limits, seconds=left))
+        if found.witness is None and least.parameter is not None:
+            point = Incumbent(core.objective(least.parameter), least.parameter, np.empty(0), NONE)
+            outcome = SearchOutcome(Status.INCUMBENT, point, core.least, found.outcome.nodes)
+            found = _Found(outcome, self.restorer.witness(core, point))
+        return None if found.witness is None else (factor, min(least.bound, factor), core, found)
 
     def _result(
         self,

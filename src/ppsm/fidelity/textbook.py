@@ -21,13 +21,14 @@ from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.methods.big_m import big_m
 from ppsm.bilevel.methods.reformulation import Reformulation
 from ppsm.bilevel.methods.scip_forms import indicator, sos1
-from ppsm.errors import InputError, NoValidBoundError
+from ppsm.errors import InputError, NoValidBoundError, SolverError
 from ppsm.fidelity.problem import Form, SearchLimits
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import BilevelProgram
-from ppsm.solvers.scip import need_scip, scip_model
+from ppsm.solvers.scip import need_scip, optimize_quietly, scip_model
+from ppsm.solvers.tuning import TUNING as SOLVERS
 from ppsm.status import Status
 
 _CPU_CLOCK = 1
@@ -80,20 +81,32 @@ def solve_textbook(
     started = time.perf_counter()
     kkt = build_kkt(_game(core))
     reformulation = _complementarity(kkt, form, assumed_m)
-    model, columns = scip_model(reformulation.problem)
-    _add_distance(model, core, columns[kkt.variables])
+    # SCIP's LP solver gives up on some problems with a tight tolerance; answers are certified in any case.
+    for feasibility in (TUNING.textbook_feasibility, *SOLVERS.looser_feasibility):
+        model, columns = scip_model(reformulation.problem)
+        _add_distance(model, core, columns[kkt.variables])
+        left = max(1.0, seconds - (time.perf_counter() - started))
+        _set_limits(model, form, left, gap, feasibility)
+        try:
+            optimize_quietly(model)
+        except SolverError:
+            continue
+        return _result(core, kkt, reformulation, form, model, columns, time.perf_counter() - started)
+    spent = time.perf_counter() - started
+    return TextbookResult(Status.NO_INCUMBENT, form, math.nan, core.least, np.empty(0), 0, spent)
+
+
+def _set_limits(model: Any, form: Form, seconds: float, gap: float, feasibility: float) -> None:
     model.setParam("limits/gap", gap)
-    model.setParam("limits/time", max(1.0, seconds - (time.perf_counter() - started)))
+    model.setParam("limits/time", seconds)
     model.setParam("parallel/maxnthreads", 1)
     model.setParam("timing/clocktype", _CPU_CLOCK)
-    model.setParam("numerics/feastol", TUNING.textbook_feasibility)
+    model.setParam("numerics/feastol", feasibility)
     if form != "big-m":
         # SCIP 10 can call a feasible problem with complementarity constraints infeasible by its dual
         # reductions (tests/canaries).
         model.setParam("misc/allowstrongdualreds", False)
         model.setParam("misc/allowweakdualreds", False)
-    model.optimize()
-    return _result(core, kkt, reformulation, form, model, columns, time.perf_counter() - started)
 
 
 def _game(core: Core) -> BilevelProgram:

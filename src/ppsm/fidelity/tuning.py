@@ -40,6 +40,17 @@ class Tuning:
     # Below this objective the moves are small beside the data as well, and are measured by their own size.
     small_objective: float = 1e-6
 
+    # --- the relaxation by tangents (bounds/distance_lp.py) ---
+    # Tangents to begin with, as shares of the distance of the relaxed optimum.
+    first_tangents: tuple[float, ...] = (-1.0, -0.3, 0.3, 1.0)
+    # Rounds of tangents in one solve, and in one of a leaf; what they may miss of the gap, or of what is
+    # missing to the incumbent; and the share of the mean miss from which on a column gets a tangent.
+    tangent_rounds: int = 4
+    leaf_rounds: int = 30
+    missed: float = 0.2
+    missed_far: float = 0.1
+    missed_by_one: float = 0.2
+
     # --- the primal-dual relaxation and its penalty (bounds/primal_dual.py) ---
     # A penalty whose chords would cost this many times what is allowed proves nothing: branching has to.
     hopeless: float = 10.0
@@ -85,6 +96,14 @@ class Tuning:
     # A slack or a pull below this counts as none when a neighbour is looked for.
     no_slack: float = 1e-7
 
+    # --- the tree over sides (search/side_tree.py) ---
+    # So many of the sides that violate complementarity most are probed before one is branched on.
+    candidates: int = 4
+    # So many duals are remembered, for what can vanish together.
+    seen_duals: int = 500
+    # Duals become incumbents at every node until there is one, then ever more rarely, by this factor.
+    lifts_thin_out: int = 2
+
     # --- the two trees (search/two_trees.py) ---
     # Share of the allowed gap that the chords of the primal-dual relaxation may take at the first try.
     chord_share: float = 0.5
@@ -102,9 +121,7 @@ class Tuning:
     patience: int = 10
     # Each pair of turns is longer than the last by this factor.
     turn_growth: int = 2
-    # Boxes wider than the first, relative to the price, are split before complementarity is branched on;
-    # none is split below the second. A price below ``least_split_price`` counts as that.
-    wide_box: float = 0.05
+    # No range is split below this width, relative to a price of at least ``least_split_price``.
     narrowest_box: float = 1e-7
     least_split_price: float = 1e-6
     # A price is never split closer to an end than this share of its range, so that both parts shrink.
@@ -124,6 +141,12 @@ class Tuning:
     largest_penalty: float = 30.0
     # A multiplier of an interior-point answer belongs to its support from here on.
     support: float = 1e-6
+
+    # --- searches that take turns (search/by_turns.py) ---
+    # The first turn grows with the square of the follower's sides, as a node's time does; then turns double.
+    turn_per_squared_sides: float = 5e-7
+    # What a search gets of a turn while another one's bound is better.
+    lagging: float = 0.4
 
     # --- the lower side of the value band (search/lower_side.py) ---
     # Steps from a point to its own dual's half-space, and the share that each has to gain.
@@ -149,6 +172,11 @@ class Tuning:
     least_seconds: float = 0.1
 
     # --- widening (widening.py) ---
+    # The tree over factors has this share of the time, leaves are given up at this gap, and the factor that
+    # is used is larger than the least one by this share, so that there is some room to be near.
+    factor_share: float = 0.4
+    factor_gap: float = 1e-5
+    factor_room: float = 5e-5
     # How exactly the least factor is found; and where attempts end without a verdict, so that it cannot be
     # proven, how closely.
     widening: float = 1e-3

@@ -1,8 +1,13 @@
 """When no vector satisfies the bands: the smallest common factor that makes them satisfiable.
 
-One LP over everything but complementarity gives a lower bound. From there the factor is raised until the
-exact search finds a faithful point, and then bisected. Bands of different factors are nested, so a search
-that proves one factor infeasible refutes every smaller one, and the answer is exact to the tolerance.
+Both bands are linear in the factor, so that the least one is a game of its own: its leader chooses vector and
+factor, and pays for the factor. The tree over pairs of :mod:`ppsm.bilevel` solves it, with a proof at every
+leaf (:func:`factor_by_branching`).
+
+Where that tree is not through in its share of the time, one LP over everything but complementarity gives a
+lower bound. From there the factor is raised until the exact search finds a faithful point, and then
+bisected. Bands of different factors are nested, so a search that proves one factor infeasible refutes every
+smaller one.
 """
 
 from collections.abc import Callable
@@ -12,11 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
+from ppsm.bilevel.kkt import build_kkt
+from ppsm.bilevel.methods.branching import branch
 from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import SearchOutcome
 from ppsm.fidelity.tuning import TUNING
-from ppsm.program import LinearProgram
+from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_lp
 from ppsm.status import Status
 
@@ -28,6 +35,64 @@ class Widening:
     factor: float
     bound: float
     outcome: SearchOutcome | None
+
+
+@dataclass(frozen=True, eq=False)
+class LeastFactor:
+    """The least factor that a tree found, the vector that needs it, and what is proven of the factor."""
+
+    factor: float
+    bound: float
+    parameter: FloatArray | None
+    is_proven: bool
+
+
+def factor_by_branching(asked: Core, wider: Core, deadline: float) -> LeastFactor:
+    """Minimise the factor itself until a deadline; ``asked`` and ``wider`` are the problem at 1 and 2."""
+    tree = branch(
+        build_kkt(_factor_game(asked, wider)), cutoff=None, gap=TUNING.factor_gap, deadline=deadline
+    )
+    bound = max(1.0, tree.bound)
+    if tree.columns is None:
+        return LeastFactor(INFINITY, bound, None, False)
+    parameter = tree.columns[: asked.reference.size]
+    return LeastFactor(max(1.0, tree.objective), bound, parameter, tree.is_complete and tree.is_certified)
+
+
+def _factor_game(asked: Core, wider: Core) -> BilevelProgram:
+    """The leader chooses vector and factor; value and prices stay within bands that are linear in it."""
+    follower, entries = asked.follower, asked.reference.size
+    rows, columns = follower.program.shape
+    value = sp.csr_array(follower.program.cost[None, :])
+    parts = []
+    for narrow, wide in (
+        (np.append(asked.value_lower, asked.price_lower), np.append(wider.value_lower, wider.price_lower)),
+        (np.append(asked.value_upper, asked.price_upper), np.append(wider.value_upper, wider.price_upper)),
+    ):
+        is_limited = np.isfinite(narrow)
+        slope = np.where(is_limited, wide, 0.0) - np.where(is_limited, narrow, 0.0)
+        parts.append((slope, np.where(is_limited, narrow - slope, narrow)))
+    (low_slope, low), (high_slope, high) = parts
+    nothing = np.full(entries + 1, INFINITY)
+    factor = sp.hstack([sp.csr_array((2 * (entries + 1), entries)), _column(-low_slope, -high_slope)])
+    response = sp.vstack([value, sp.csr_array((entries, columns))])
+    prices = sp.vstack([sp.csr_array((1, rows)), follower.transposed_map])
+    return BilevelProgram.from_arrays(
+        follower=follower.program,
+        leader_cost=np.append(np.zeros(entries), 1.0),
+        coupling=sp.hstack([-follower.parameter_map, sp.csr_array((rows, 1))]),
+        variable_lower=np.append(asked.lower, 1.0),
+        variable_upper=np.append(asked.upper, INFINITY),
+        leader_matrix=factor,
+        response_matrix=sp.vstack([response, response]),
+        price_matrix=sp.vstack([prices, prices]),
+        leader_lower=np.concatenate([low, -nothing]),
+        leader_upper=np.concatenate([nothing, high]),
+    )
+
+
+def _column(*parts: FloatArray) -> SparseMatrix:
+    return sp.csr_array(np.concatenate(parts)[:, None])
 
 
 def widening_floor(asked: Core, wider: Core, parts: PrimalDualMatrices) -> float:

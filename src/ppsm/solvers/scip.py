@@ -96,7 +96,7 @@ class ScipSearch:
             # SCIP counts the time of all its runs together.
             self._spent += seconds
             self._model.setParam("limits/time", self._spent)
-        _optimize(self._model)
+        optimize_quietly(self._model)
         self._spent = min(self._spent, self._model.getSolvingTime())
         status = self._model.getStatus()
         if status == "inforunbd":
@@ -122,7 +122,8 @@ def _rely_on_branching(model: Any, problem: MixedIntegerProgram, limits: SolveLi
         model.setSeparating(SCIP_PARAMSETTING.OFF)
 
 
-def _optimize(model: Any) -> None:
+def optimize_quietly(model: Any) -> None:
+    """Let SCIP search; what its LP solver prints goes nowhere, and an exception becomes an error of ours."""
     try:
         with silenced():
             model.optimize()
@@ -208,7 +209,7 @@ def _settle(problem: MixedIntegerProgram, limits: SolveLimits) -> str:
     _set_limits(model, limits, problem)
     if math.isfinite(limits.seconds):
         model.setParam("limits/time", limits.seconds)
-    _optimize(model)
+    optimize_quietly(model)
     return {"optimal": "unbounded", "gaplimit": "unbounded"}.get(model.getStatus(), str(model.getStatus()))
 
 

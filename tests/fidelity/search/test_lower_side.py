@@ -1,6 +1,5 @@
 """The lower side of the value band: walks from dual to dual, the proof by prices, monotone networks."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +9,11 @@ from ppsm.fidelity import SearchLimits
 from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
 from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
-from ppsm.fidelity.search.lower_side import Prover, Walker, is_monotone, search_lower_side
+from ppsm.fidelity.search.by_turns import search_by_turns
+from ppsm.fidelity.search.lower_side import Prover, Walker, is_monotone, look_at_lower_side
+from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.fidelity.search.supports import Trial
+from ppsm.fidelity.search.two_trees import TwoTrees
 from ppsm.program import LinearProgram
 from ppsm.status import Status
 from tests.fidelity.bounds.test_price_boxes import low_problem
@@ -81,11 +83,20 @@ def test_the_proof_ends_at_the_truth(seed: int, monotone: bool) -> None:
     problem = low_problem(seed)
     core = problem.core
     matrices = PrimalDualMatrices(core.follower)
-    outcome = search_lower_side(
-        core, problem.lps, SearchLimits(gap=1e-5, seconds=20.0), matrices, monotone=monotone
-    )
+    limits = SearchLimits(gap=1e-5, seconds=20.0)
+    seen = look_at_lower_side(core, problem.lps)
+    walker, best = seen.walker, seen.best
+    outcome = seen.outcome
+    if outcome is None:
+        assert walker is not None
+        assert best is not None
+        player = (
+            Prover(core, problem.lps, limits, matrices, walker, best)
+            if monotone
+            else SideTree(core, problem.lps, limits, lift=walker.lift)
+        )
+        outcome = search_by_turns(core, limits, [lambda: player], best, seen.bound)
     optimum = node_optimum(core)
-    assert outcome is not None
     assert outcome.incumbent is not None
     assert outcome.bound <= optimum + 1e-6 * max(1.0, optimum)
     assert outcome.status is Status.PROVEN_OPTIMAL
@@ -106,10 +117,16 @@ def prover_of(problem: Problem, objective: float) -> tuple[Prover, PriceBox]:
         PrimalDualMatrices(core.follower),
         walker,
         replace(best, objective=objective),
-        np.inf,
     )
     entries = core.reference.size
     return prover, PriceBox(np.zeros(entries), np.full(entries, 2.0))
+
+
+def run_out(prover: Prover) -> SearchOutcome:
+    """What it ends with when nothing limits it."""
+    for _ in prover.steps():
+        pass
+    return prover.outcome()
 
 
 def test_a_box_is_halved_where_chords_lose_most_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +138,7 @@ def test_a_box_is_halved_where_chords_lose_most_by_hand(monkeypatch: pytest.Monk
     assert best is not None
     limits = SearchLimits(gap=1e-5, seconds=20.0)
     matrices = PrimalDualMatrices(core.follower)
-    prover = Prover(core, lps, limits, matrices, walker, replace(best, objective=0.36), np.inf)
+    prover = Prover(core, lps, limits, matrices, walker, replace(best, objective=0.36))
     # points are refuted that are better by half of the gap
     assert prover._target() == pytest.approx(0.36 * (1.0 - 0.5e-5), rel=1e-9)
     monkeypatch.setattr(prover, "_tightened", lambda box, **_: box)
@@ -135,15 +152,31 @@ def test_a_narrow_box_that_a_limit_left_open_is_no_proof(monkeypatch: pytest.Mon
     narrow = PriceBox(box.lower, box.lower + 1e-9)
     monkeypatch.setattr(prover, "_tightened", lambda box, **_: narrow)
     monkeypatch.setattr(type(prover._boxes()), "first", lambda _: narrow)
-    stopped = SearchOutcome(Status.INCUMBENT, prover.best, 0.1, 1)
+    stopped = SearchOutcome(Status.INCUMBENT, prover.incumbent, 0.1, 1)
     monkeypatch.setattr(prover, "_run", lambda _: stopped)
-    monkeypatch.setattr(prover, "started", math.inf)
-    outcome = prover.by_prices()
+    outcome = run_out(prover)
     assert outcome.status is Status.INCUMBENT
     assert outcome.bound == 0.1
     prover.has_open_box = False
     monkeypatch.setattr(prover, "_run", lambda _: replace(stopped, status=Status.PROVEN_OPTIMAL))
-    assert prover.by_prices().status is Status.PROVEN_OPTIMAL
+    assert run_out(prover).status is Status.PROVEN_OPTIMAL
+
+
+def test_searches_in_boxes_share_one_limit_of_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    prover, box = prover_of(low_problem(0), 1.0)
+    prover.limits = replace(prover.limits, nodes=5)
+    allowed = []
+
+    def stopped_at_its_limit(search: TwoTrees) -> SearchOutcome:
+        allowed.append(search.limits.nodes)
+        prover.nodes += search.limits.nodes
+        return SearchOutcome(Status.INCUMBENT, prover.incumbent, 0.1, prover.nodes)
+
+    monkeypatch.setattr(prover, "_tightened", lambda box, **_: box)
+    monkeypatch.setattr(type(prover._boxes()), "first", lambda _: box)
+    monkeypatch.setattr(prover, "_run", stopped_at_its_limit)
+    assert search_by_turns(prover.core, prover.limits, [lambda: prover]).status is Status.INCUMBENT
+    assert sum(allowed) == prover.nodes == 5
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -159,7 +192,7 @@ def test_what_is_divided_keeps_every_better_point(seed: int, monkeypatch: pytest
         if not left:
             break
         left += prover._divided(left.pop(0))
-        found = prover.best.objective <= optimum * (1.0 + 2e-5) + 1e-6
+        found = prover.incumbent.objective <= optimum * (1.0 + 2e-5) + 1e-6
         inside = [
             dual_value(core, truth, box.lower, box.upper) >= value_at(core, truth) - 1e-5 for box in left
         ]
@@ -171,7 +204,7 @@ def test_no_point_is_called_best_that_is_not(seed: int) -> None:
     problem = low_problem(seed)
     optimum = node_optimum(problem.core)
     prover, _ = prover_of(problem, 1.05 * optimum + 0.001)
-    outcome = prover.by_prices()
+    outcome = run_out(prover)
     assert outcome.bound <= optimum + 1e-6 * max(1.0, optimum)
     assert outcome.incumbent is not None
     if outcome.status is Status.PROVEN_OPTIMAL:

@@ -28,32 +28,33 @@ def test_what_is_tight_bars_the_other_side() -> None:
     assert tree.with_twin((1,), 3) == (1,)
 
 
-def test_the_branching_rule_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_side_with_a_multiplier_in_every_dual_is_tight_without_a_branch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     core = one_node_core(0.8, (0.693, 0.707), (1.0, 1.0))
     tree = SideTree(core, FollowerLps(core.follower), SearchLimits())
-    Steps(tree, monkeypatch).run(1)
-    # at d = 0.8 the value 0.693 takes x = (0.1783, 0.6217): at price 1 only x1 <= 1 has a multiplier
-    tight, zero = sorted(tree.heap, key=lambda node: node.order)
-    assert (tight.tight, tight.zero) == ((3,), (1,))
-    assert (zero.tight, zero.zero) == ((), (3,))
-    assert node_optimum(core, tight.tight, tight.zero) == pytest.approx(0.493**2, rel=1e-5)
-    assert node_optimum(core, zero.tight, zero.zero) == np.inf
+    steps = Steps(tree, monkeypatch)
+    steps.run(1)
+    # at price 1 the side x1 <= 1 has the multiplier 0.6, whatever the parameter
+    assert not tree.heap
+    assert min(steps.offered) == pytest.approx(0.493**2, rel=1e-5)
 
 
 def test_dropped_nodes_cap_what_is_proven() -> None:
     core = one_node_core(0.8, (0.693, 0.707), (1.0, 1.0))
     tree = SideTree(core, FollowerLps(core.follower), SearchLimits(gap=0.1))
     poor_incumbent(tree, 1.0)
+    tree._has_begun = True
     assert tree.cutoff() == pytest.approx(0.9)
     assert not tree.beaten(0.89)
     assert tree.dropped == np.inf
     assert tree.beaten(0.95)
     tree.push(SideNode(0.92, 0))
     assert tree.heap == []
-    outcome = tree._outcome(np.inf)
+    outcome = tree.outcome()
     assert (outcome.bound, outcome.status) == (0.92, Status.PROVEN_OPTIMAL)
     tree.unsettled = 0.5
-    outcome = tree._outcome(np.inf)
+    outcome = tree.outcome()
     assert (outcome.bound, outcome.status) == (0.5, Status.INCUMBENT)
 
 

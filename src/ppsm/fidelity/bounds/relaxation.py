@@ -47,7 +47,7 @@ class _Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class _Distance:
+class DistanceColumns:
     """Columns and rows that leave the distance in single columns: beside answers and moves, after the market.
 
     One ``t >= |e|`` for each weighted move, and for a measured total ``u = sum d - target`` and ``s >= |u|``.
@@ -61,7 +61,7 @@ class _Distance:
     cost: FloatArray
 
     @classmethod
-    def of(cls, core: Core, answers: int) -> "_Distance":
+    def of(cls, core: Core, answers: int) -> "DistanceColumns":
         """Those of a problem; none where it is a separable sum of squares."""
         entries, weighted, total = core.reference.size, np.flatnonzero(core.weight), core.total
         count, width = weighted.size, answers + entries
@@ -96,7 +96,7 @@ class Relaxation:
         self.core = core
         self.failures = 0
         self._answers, self._entries = core.follower.program.shape[1], core.reference.size
-        self._distance = _Distance.of(core, self._answers)
+        self._distance = DistanceColumns.of(core, self._answers)
         self._slices = core.follower.free_parameter_slices
         if self._distance.cost.size:
             market = self._slices.matrix

@@ -9,6 +9,7 @@ import heapq
 import itertools
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -83,6 +84,7 @@ class BestFirst(ABC, Generic[AnyNode]):
         self.start: RelaxedPoint | None = None
         self.size = 0.0
         self.heap: list[AnyNode] = []
+        self._has_begun = False
         lps.set_band(core.price_lower, core.price_upper)
 
     def run(self) -> SearchOutcome:
@@ -90,26 +92,31 @@ class BestFirst(ABC, Generic[AnyNode]):
         started = time.perf_counter()
         self.stop = started + self.limits.seconds
         barren = started + min(self.limits.seconds, self.limits.barren_seconds)
+        for _ in self.steps():
+            stop = barren if self.incumbent is None else self.stop
+            if self.nodes >= self.limits.nodes or time.perf_counter() > stop:
+                break
+        return self.outcome()
+
+    def steps(self) -> Iterator[None]:
+        """Search node by node; before each the search may be left, and its outcome asked for."""
         self.start = self.relaxation.solve(NONE)
         if self.start is None and self.relaxation.failures == 0:
-            return self._outcome(INFINITY)
+            self._has_begun = True
+            return
         floor = max(self.core.least, self._first_shot())
-        if floor >= self.cutoff():
-            return self._outcome(floor)
+        self._has_begun = True
+        if self.beaten(floor):
+            return
         self.push(self.root(floor))
-        while self.heap:
-            bound = self.heap[0].bound
-            proven = max(bound, self.floor) >= self.cutoff()
-            stop = barren if self.incumbent is None else self.stop
-            if proven or self.nodes >= self.limits.nodes or time.perf_counter() > stop:
-                return self._outcome(bound)
+        while self.heap and max(self.heap[0].bound, self.floor) < self.cutoff():
+            yield
             self.nodes += 1
             node = heapq.heappop(self.heap)
             try:
                 self.expand(node)
             except SolverError:  # an LP that HiGHS cannot settle leaves its node open
                 self.unsettled = min(self.unsettled, node.bound)
-        return self._outcome(INFINITY)
 
     @abstractmethod
     def root(self, bound: float) -> AnyNode:
@@ -199,7 +206,10 @@ class BestFirst(ABC, Generic[AnyNode]):
             return bound
         return max(bound, max(0.0, core.value_lower - dual.value) ** 2 / worth)
 
-    def _outcome(self, open_bound: float) -> SearchOutcome:
+    def outcome(self) -> SearchOutcome:
+        """What is found and proven so far."""
+        left = INFINITY if self._has_begun else -INFINITY
+        open_bound = self.heap[0].bound if self.heap else left
         bound = max(self.core.least, self.floor, min(open_bound, self.unsettled, self.dropped))
         if self.incumbent is None:
             status = Status.INFEASIBLE if bound == INFINITY else Status.NO_INCUMBENT

@@ -21,6 +21,7 @@ prices.
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,7 +35,6 @@ from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
-from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.fidelity.search.supports import Offer, Trial
 from ppsm.fidelity.search.two_trees import Start, TwoTrees
 from ppsm.fidelity.tuning import TUNING
@@ -42,29 +42,32 @@ from ppsm.program import LinearProgram
 from ppsm.status import Status
 
 
-def search_lower_side(
-    core: Core, lps: FollowerLps, limits: SearchLimits, matrices: PrimalDualMatrices, *, monotone: bool
-) -> SearchOutcome | None:
-    """Solve a least-squares problem with a value band only; None where the plain tree has to do it."""
-    started = time.perf_counter()
+@dataclass(frozen=True, eq=False)
+class LowerSide:
+    """What is known where only the value is asked for: an outcome, or a walker with a point to beat."""
+
+    bound: float
+    outcome: SearchOutcome | None = None
+    walker: "Walker | None" = None
+    best: Incumbent | None = None
+
+
+def look_at_lower_side(core: Core, lps: FollowerLps) -> LowerSide:
+    """Whether the convex optimum is worth enough; otherwise walk from dual to dual for a first point."""
     lps.set_band(core.price_lower, core.price_upper)
     walker = Walker(core, lps)
     convex = walker.relaxation.solve(NONE)
     if convex is None:
-        return None
+        return LowerSide(-INFINITY)
+    bound = max(convex.bound, core.least)
     nearest = core.snapped(convex.parameter)
     found = lps.value(core.rows_at(nearest))
     if found is None or not found[1].size:
-        return None
+        return LowerSide(bound)
     if found[0] >= core.value_lower - TUNING.met * max(1.0, abs(core.value_lower)):
         best = Incumbent(core.objective(nearest), nearest, found[1], NONE)
-        return SearchOutcome(Status.PROVEN_OPTIMAL, best, max(convex.bound, core.least), 1)
-    start = walker.walk(convex.parameter)
-    if start is None:
-        return None
-    prover = Prover(core, lps, limits, matrices, walker, start, started)
-    outcome = prover.by_prices() if monotone else prover.by_sides()
-    return replace(outcome, bound=max(outcome.bound, convex.bound))
+        return LowerSide(bound, SearchOutcome(Status.PROVEN_OPTIMAL, best, bound, 1))
+    return LowerSide(bound, None, walker, walker.walk(convex.parameter))
 
 
 class Walker:
@@ -139,54 +142,65 @@ class Walker:
         return None if point is None else point.parameter
 
 
-@dataclass
 class Prover:
-    """Proves that an incumbent is best, or finds a better one."""
+    """Proves that an incumbent of a monotone follower is best, or finds a better one: box by box."""
 
-    core: Core
-    lps: FollowerLps
-    limits: SearchLimits
-    matrices: PrimalDualMatrices
-    walker: Walker
-    best: Incumbent
-    started: float
-    nodes: int = 0
-    has_open_box: bool = False
+    def __init__(
+        self,
+        core: Core,
+        lps: FollowerLps,
+        limits: SearchLimits,
+        matrices: PrimalDualMatrices,
+        walker: Walker,
+        incumbent: Incumbent,
+    ) -> None:
+        self.core, self.lps, self.limits, self.matrices = core, lps, limits, matrices
+        self.walker, self.incumbent = walker, incumbent
+        self.nodes = 0
+        self.stop = INFINITY
+        self.has_open_box = False
+        self._bound, self._is_proven = -INFINITY, False
 
-    def by_sides(self) -> SearchOutcome:
-        """The plain tree, for followers whose prices may be negative."""
-        return self._run(SideTree(self.core, self.lps, self._rest()))
-
-    def by_prices(self) -> SearchOutcome:
+    def steps(self) -> Iterator[None]:
         """Refute all prices that a better point could have: by LPs, by the two trees, or by halves."""
+        yield
         box = self._boxes().first()
         if box is not None and not box.is_bounded:
-            return self.by_sides()
+            return
         box = self._tightened(box)
-        if box is None:
-            return self._proven()
         # A bound for everything, in case that a limit comes first. Points between the target and the best are
         # in no box, so no bound is above the target.
         target = self._target()
-        outcome = self._within(box)
-        outcome = replace(outcome, bound=min(outcome.bound, target))
-        if outcome.status is Status.PROVEN_OPTIMAL:
-            return outcome
-        everything = self._tightened(box, every_entry=True)
-        left = [] if everything is None else [everything]
+        if box is not None:
+            outcome = self._within(box)
+            self._bound = min(outcome.bound, target)
+            self._is_proven = outcome.status is Status.PROVEN_OPTIMAL
+            if self._is_proven:
+                return
+            box = self._tightened(box, every_entry=True)
+        left = [] if box is None else [box]
         while left and not self.has_open_box:
-            if time.perf_counter() > self.started + self.limits.seconds or self.nodes > self.limits.nodes:
-                break
+            yield
             left += self._divided(left.pop())
-        if left or self.has_open_box:
-            return replace(outcome, incumbent=self.best, nodes=self.nodes)
-        return self._proven()
+        if not left and not self.has_open_box:
+            self._is_proven = True
+            self._bound = self.incumbent.objective - self.limits.gap * abs(self.incumbent.objective)
+
+    def outcome(self) -> SearchOutcome:
+        """What is found and proven so far."""
+        status = Status.PROVEN_OPTIMAL if self._is_proven else Status.INCUMBENT
+        return SearchOutcome(status, self.incumbent, self._bound, self.nodes)
+
+    def offer(self, candidate: Incumbent) -> None:
+        """Keep a faithful point if it is the best so far."""
+        if candidate.objective < self.incumbent.objective:
+            self.incumbent = candidate
 
     def _divided(self, box: PriceBox) -> list[PriceBox]:
         """What remains of a box: nothing, or its narrowed halves."""
         boxes = self._boxes()
         loss = boxes.chord_losses(box)
-        if loss.sum() <= TUNING.small_loss * self.best.objective and self._within(box).status is (
+        if loss.sum() <= TUNING.small_loss * self.incumbent.objective and self._within(box).status is (
             Status.PROVEN_OPTIMAL
         ):
             return []
@@ -195,6 +209,8 @@ class Prover:
         if not box.upper[entry] - box.lower[entry] > TUNING.least_width:
             # Chords lose nothing any more: what is left open is up to complementarity, and to the limits.
             settled = self._run(self._two_trees(box, self._rest())).status is Status.PROVEN_OPTIMAL
+            if not settled and time.perf_counter() > self.stop:
+                return [box]
             self.has_open_box |= not settled
             return []
         halves = box.split(entry, 0.5 * float(box.lower[entry] + box.upper[entry]))
@@ -205,35 +221,34 @@ class Prover:
 
     def _target(self) -> float:
         """Points that are better by less than the gap are of no interest."""
-        return self.best.objective - TUNING.target_share * self.limits.gap * abs(self.best.objective)
+        best = self.incumbent.objective
+        return best - TUNING.target_share * self.limits.gap * abs(best)
 
     def _tightened(self, box: PriceBox | None, *, every_entry: bool = False) -> PriceBox | None:
-        stop = self.started + self.limits.seconds
-        return None if box is None else self._boxes().tightened(box, stop, every_entry=every_entry)
+        return None if box is None else self._boxes().tightened(box, self.stop, every_entry=every_entry)
 
     def _within(self, box: PriceBox) -> SearchOutcome:
         """The search within a box, for a few nodes."""
-        return self._run(self._two_trees(box, replace(self._rest(), nodes=TUNING.few_nodes)))
+        rest = self._rest()
+        few = replace(rest, nodes=min(rest.nodes, TUNING.few_nodes))
+        return self._run(self._two_trees(box, few))
 
     def _two_trees(self, box: PriceBox, limits: SearchLimits) -> TwoTrees:
         """A search in which half-spaces of duals take the place of supports, from the incumbent's penalty."""
-        start = Start(TUNING.first_penalty * self.walker.penalty, self.core.held_at(self.best.parameter))
+        start = Start(TUNING.first_penalty * self.walker.penalty, self.core.held_at(self.incumbent.parameter))
         return TwoTrees(self.core, self.lps, limits, self.matrices, box, start=start, lift=self.walker.lift)
 
-    def _proven(self) -> SearchOutcome:
-        bound = self.best.objective - self.limits.gap * abs(self.best.objective)
-        return SearchOutcome(Status.PROVEN_OPTIMAL, self.best, bound, self.nodes)
-
-    def _run(self, search: SideTree | TwoTrees) -> SearchOutcome:
-        search.offer(self.best)
+    def _run(self, search: TwoTrees) -> SearchOutcome:
+        search.offer(self.incumbent)
         outcome = search.run()
         self.nodes += outcome.nodes
-        self.best = outcome.incumbent or self.best
-        return replace(outcome, nodes=self.nodes)
+        self.incumbent = outcome.incumbent or self.incumbent
+        return outcome
 
     def _rest(self) -> SearchLimits:
-        left = self.limits.seconds - (time.perf_counter() - self.started)
-        return replace(self.limits, seconds=max(TUNING.least_seconds, left))
+        left = self.stop - time.perf_counter()
+        nodes = max(1, self.limits.nodes - self.nodes)
+        return replace(self.limits, seconds=max(TUNING.least_seconds, left), nodes=nodes)
 
 
 def is_monotone(program: LinearProgram, parameter_map: SparseMatrix, lower: FloatArray) -> bool:

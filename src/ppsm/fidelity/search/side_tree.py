@@ -1,69 +1,162 @@
 """The plain tree: complementarity is branched on, side by side, whatever the distance and the bands.
 
-A node holds some sides *tight* and some multipliers at *zero*. It is bounded by the relaxation over answers
-and parameters, which knows only the tight sides; its duals are looked for by an LP, which knows only the
-zeros. At the relaxed parameter the follower's cheapest answer and its best dual in the band are compared:
-without a duality gap the node is solved. Otherwise the side with the largest product of slack and multiplier
-is branched on: tight (a new QP, the same duals), or multiplier zero (the same QP, fewer duals). Every child
-dies at last: by an empty set of duals, an infeasible QP, a bound, or because it is solved.
+A node holds some sides *tight* and some multipliers at *zero*. It is bounded by an LP over answers and
+parameters (:mod:`ppsm.fidelity.bounds.distance_lp`), which knows only the tight sides; its duals are looked
+for by another, which knows only the zeros. At the relaxed parameter the follower's cheapest answer and its
+best dual in the band are compared: without a duality gap the node is solved. Otherwise a side with both
+slack and multiplier is branched on: tight (other parameters, the same duals), or multiplier zero (the same
+parameters, fewer duals). A few candidates are probed first: one that cannot be tight has a zero multiplier,
+one whose multiplier cannot vanish is tight, and neither needs a branch. Every child dies at last: by an
+empty set of duals, an infeasible LP, a bound, or because it is solved.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ppsm.fidelity.bounds.relaxation import RelaxedPoint
-from ppsm.fidelity.follower_lps import FollowerLps
+from ppsm.arrays import FloatArray, IntArray
+from ppsm.fidelity.bounds.distance_lp import DistanceLp, NearPoint
+from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import BestFirst, Node, sides_of
-from ppsm.fidelity.search.supports import Supports, Trial
+from ppsm.fidelity.search.supports import Lift, Supports, Trial
+from ppsm.fidelity.tuning import TUNING
 
 
 @dataclass(frozen=True, order=True)
 class SideNode(Node):
-    """What is tight and what has no multiplier; the relaxed optimum where a child would only repeat it."""
+    """What is tight and what has no multiplier; the relaxed optimum where it is known already."""
 
     tight: tuple[int, ...] = field(compare=False, default=())
     zero: tuple[int, ...] = field(compare=False, default=())
-    point: RelaxedPoint | None = field(compare=False, default=None)
+    point: NearPoint | None = field(compare=False, default=None)
 
 
 class SideTree(BestFirst[SideNode]):
-    """The search by sides alone."""
+    """The search by sides alone; without a ``lift`` duals become incumbents by their supports."""
 
-    def __init__(self, core: Core, lps: FollowerLps, limits: SearchLimits) -> None:
+    def __init__(
+        self, core: Core, lps: FollowerLps, limits: SearchLimits, *, lift: Lift | None = None
+    ) -> None:
         super().__init__(core, lps, limits)
-        self._supports = Supports(self.relaxation, lps)
+        self._lift = lift or Supports(self.relaxation, lps).lift
+        self._next_lift = 1
+        self._near: DistanceLp
+        self._duals = _SeenDuals(core.follower.sides.count)
 
     def root(self, bound: float) -> SideNode:
         """The node that holds everything."""
-        return SideNode(bound, next(self.orders), point=self.start)
+        start = self.start
+        around = np.clip(self.core.reference, self.core.lower, self.core.upper)
+        self._near = DistanceLp(self.core, around if start is None else start.parameter, self.limits.gap)
+        point = None if start is None else NearPoint(start.bound, start.parameter, start.columns)
+        return SideNode(bound, next(self.orders), point=point)
 
     def expand(self, node: SideNode) -> None:
         """Settle a node or push its children."""
-        tight, zero = sides_of(node.tight), sides_of(node.zero)
-        failures = self.relaxation.failures
-        point = node.point or self.relaxation.solve(tight)
-        if point is None:
-            if self.relaxation.failures > failures:
-                self.unsettled = min(self.unsettled, node.bound)
-            return
-        bound = max(node.bound, point.bound)
-        if self.beaten(bound):
-            return
+        self.lps.set_band(self.core.price_lower, self.core.price_upper)
+        point = node.point or self._near.solve(sides_of(node.tight), self.cutoff())
+        while point is not None:
+            node = replace(node, bound=max(node.bound, point.bound), point=point)
+            if self.beaten(node.bound):
+                return
+            grown = self._settle_or_branch(node, point)
+            if grown is None:
+                return
+            node, point = grown, grown.point
+
+    def _settle_or_branch(self, node: SideNode, point: NearPoint) -> SideNode | None:
+        """Push the children of a node, or return it with more sides decided; None where it needs no more."""
+        tight = sides_of(node.tight)
         shift = self.core.rows_at(point.parameter)
-        dual = self.lps.dual(shift, zero)
+        dual = self.lps.dual(shift, sides_of(node.zero))
         if dual is None:
-            return
+            return None
+        self._duals.add(dual.multipliers)
         answer = self.cheapest_answer(point.columns, shift, tight)
+        before = self.incumbent
+        trial = Trial(dual, point.parameter, tight, sides_of(node.zero))
         if self.offer_if_faithful(point.parameter, answer, dual):
-            return
-        bound = max(bound, self._supports.lift(Trial(dual, point.parameter, tight, zero), self.offer))
+            if self.incumbent is not before:
+                self._lift(trial, self.offer)  # the exact optimum where tangents are near it only
+            return self._refined(node, point)
+        if self.incumbent is None or self.nodes >= self._next_lift:
+            self._next_lift = TUNING.lifts_thin_out * self.nodes
+            lifted = self._lift(trial, self.offer)
+            node = replace(node, bound=max(node.bound, lifted))
+            if self.beaten(node.bound):
+                return None
+        return self._probe(node, answer, shift, dual)
+
+    def _refined(self, node: SideNode, point: NearPoint) -> SideNode | None:
+        """A node whose optimum is faithful: it is solved, but for what the tangents miss."""
+        if self.beaten(node.bound):
+            return None
+        again = self._near.solve(sides_of(node.tight), rounds=TUNING.leaf_rounds)
+        if again is not None and again.bound - point.bound <= self.core.negligible:
+            self.dropped = min(self.dropped, node.bound)
+            return None
+        return replace(node, point=again)
+
+    def _probe(
+        self, node: SideNode, answer: FloatArray, shift: FloatArray, dual: DualPoint
+    ) -> SideNode | None:
+        """Decide sides of which one child is dead, or branch on the one that gains most when tight."""
         products = self.products(answer, shift, dual.multipliers, (*node.tight, *node.zero))
-        side = int(np.argmax(products))
-        if products[side] <= 0.0:
-            self.unsettled = min(self.unsettled, bound)
-            return
-        self.push(SideNode(bound, next(self.orders), (*node.tight, side), self.with_twin(node.zero, side)))
-        self.push(SideNode(bound, next(self.orders), node.tight, (*node.zero, side), point))
+        violated = np.argsort(-products)[: int((products > 0.0).sum())]
+        if not violated.size:
+            self.unsettled = min(self.unsettled, node.bound)
+            return None
+        forced = self._forced(violated, node.zero, shift)
+        if forced:
+            tight, zero = (*node.tight, *forced), node.zero
+            for side in forced:
+                zero = self.with_twin(zero, side)
+            point = self._near.solve(sides_of(tight), self.cutoff())
+            return None if point is None else replace(node, tight=tight, zero=zero, point=point)
+        best: SideNode | None = None
+        chosen = -1
+        for side in violated[: TUNING.candidates].tolist():
+            tight = (*node.tight, side)
+            point = self._near.solve(sides_of(tight), self.cutoff(), rounds=1)
+            if point is None or self.beaten(point.bound):
+                return replace(node, zero=(*node.zero, side))
+            child = SideNode(max(node.bound, point.bound), 0, tight, self.with_twin(node.zero, side))
+            if best is None or child.bound > best.bound:
+                best, chosen = child, side
+        if best is not None:
+            self.push(replace(best, order=next(self.orders)))
+            self.push(replace(node, order=next(self.orders), zero=(*node.zero, chosen)))
+        return None
+
+    def _forced(self, violated: IntArray, zero: tuple[int, ...], shift: FloatArray) -> list[int]:
+        """The sides whose multiplier is positive in every dual of a node: they are tight."""
+        forced = []
+        for side in violated.tolist():
+            if self._duals.may_vanish(side, zero):
+                continue
+            found = self.lps.dual(shift, sides_of((*zero, side)))
+            if found is None:
+                forced.append(side)
+            elif np.isfinite(found.value):
+                self._duals.add(found.multipliers)
+        return forced
+
+
+class _SeenDuals:
+    """Multipliers of duals in the band that were met: each shows which of them can vanish together."""
+
+    def __init__(self, sides: int) -> None:
+        self._positive = np.zeros((TUNING.seen_duals, sides), dtype=np.bool_)
+        self._count = 0
+
+    def add(self, multipliers: FloatArray) -> None:
+        """Keep a dual; the oldest gives way."""
+        self._positive[self._count % TUNING.seen_duals] = multipliers > TUNING.zero_multiplier
+        self._count += 1
+
+    def may_vanish(self, side: int, zero: tuple[int, ...]) -> bool:
+        """Whether one of them has no multiplier at a side, nor at those that are zero already."""
+        seen = self._positive[: min(self._count, TUNING.seen_duals)]
+        return bool((~seen[:, [*zero, side]].any(axis=1)).any())

@@ -8,6 +8,7 @@ covers everything, so that the one that ends first is the proof.
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,7 +29,6 @@ from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import BestFirst, Incumbent, Node, SearchOutcome, sides_of
 from ppsm.fidelity.search.supports import Lift, Supports, Trial
 from ppsm.fidelity.tuning import TUNING
-from ppsm.status import Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +127,6 @@ class TwoTrees(BestFirst[BoxNode]):
         lifted = self._lift(Trial(dual, point.parameter, tight, zero), self.offer)
         node = replace(node, bound=max(node.bound, lifted))
         if self.beaten(node.bound):
-            return None
-        if self._splits_price(node, point, least_width=TUNING.wide_box):
             return None
         if self._by_prices:
             if not node.narrowed:
@@ -346,37 +344,58 @@ class TwoTrees(BestFirst[BoxNode]):
         return True
 
 
-def search_with_restarts(
-    core: Core, lps: FollowerLps, limits: SearchLimits, matrices: PrimalDualMatrices
-) -> SearchOutcome:
-    """Search in slices of the time, each from the start with the best incumbent so far.
+class Restarting:
+    """The two trees, which start again after shares of the time, each time with the best incumbent so far.
 
     Which sides a tree splits first depends on the last digits of LPs. Most are small; of one that is not
     another attempt, from other bases, is small as a rule.
     """
-    started = time.perf_counter()
-    band = PriceBox(core.price_lower, core.price_upper)
-    incumbent: Incumbent | None = None
-    bound, nodes = -INFINITY, 0
-    for share in (*TUNING.restarts, 1.0):
-        spent = time.perf_counter() - started
-        slice_ = replace(
-            limits,
-            seconds=max(0.0, share * limits.seconds - spent),
-            barren_seconds=max(0.0, limits.barren_seconds - spent),
-            nodes=max(1, limits.nodes - nodes),
-        )
-        search = TwoTrees(core, lps, slice_, matrices, band)
-        search.incumbent = incumbent
-        found = search.run()
-        incumbent, bound, nodes = found.incumbent, max(bound, found.bound), nodes + found.nodes
-        is_over = found.status not in (Status.INCUMBENT, Status.NO_INCUMBENT) or nodes >= limits.nodes
-        spent = time.perf_counter() - started
-        limit = limits.seconds if incumbent else min(limits.seconds, limits.barren_seconds)
-        if is_over or spent >= limit:
-            break
-    if incumbent is not None:
-        proven = bound >= search.cutoff()
-        found = replace(found, status=Status.PROVEN_OPTIMAL if proven else Status.INCUMBENT)
-        bound = min(bound, incumbent.objective)
-    return replace(found, bound=bound, nodes=nodes)
+
+    def __init__(
+        self, core: Core, lps: FollowerLps, limits: SearchLimits, matrices: PrimalDualMatrices
+    ) -> None:
+        self._core, self._lps, self._limits, self._matrices = core, lps, limits, matrices
+        self._nodes, self._bound, self._spent = 0, -INFINITY, 0.0
+        self.stop = INFINITY
+        self._search = self._fresh()
+
+    def _fresh(self) -> TwoTrees:
+        band = PriceBox(self._core.price_lower, self._core.price_upper)
+        return TwoTrees(self._core, self._lps, self._limits, self._matrices, band)
+
+    @property
+    def incumbent(self) -> Incumbent | None:
+        """The best point so far."""
+        return self._search.incumbent
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of all attempts."""
+        return self._nodes + self._search.nodes
+
+    def offer(self, candidate: Incumbent) -> None:
+        """Keep a faithful point if it is the best so far."""
+        self._search.offer(candidate)
+
+    def steps(self) -> Iterator[None]:
+        """Search node by node, from the start again after each share of the time."""
+        for share in (*TUNING.restarts, INFINITY):
+            since = time.perf_counter()
+            for _ in self._search.steps():
+                self._spent += time.perf_counter() - since
+                if self._spent > share * self._limits.seconds:
+                    break
+                yield
+                since = time.perf_counter()
+                self._search.stop = self.stop
+            else:
+                return
+            found = self.outcome()
+            self._nodes, self._bound = found.nodes, found.bound
+            self._search = self._fresh()
+            self._search.incumbent = found.incumbent
+
+    def outcome(self) -> SearchOutcome:
+        """What is found and proven so far, by all attempts."""
+        found = self._search.outcome()
+        return replace(found, bound=max(self._bound, found.bound), nodes=self.nodes)
