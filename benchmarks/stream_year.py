@@ -130,7 +130,7 @@ def each_day_by_itself(mechanism: Laplace, public: list[PublicDay], truth: list[
         released = noisy.values
         if isinstance(mechanism, PPSM):
             with suppress(SolverError):  # else it stays as noisy as it is
-                released = mechanism.repair(noisy, market).fidelity.parameter
+                released = mechanism.repair(noisy, market).answer.fidelity.parameter
         yield True, mechanism.epsilon, released, market.clear(released)
 
 
