@@ -133,11 +133,11 @@ def test_a_public_comparison_is_shared_as_a_whole(shared: Path) -> None:
     assert "Three mechanisms at every size of the noise" in text
     assert printed.count("PPSM_p") >= 2
     rows = RowStore(out).rows()
-    assert len(rows) == 14
+    assert len(rows) == 18
     for row in rows:
         assert row.feasible or row.mechanism == "laplace"
     lines = (out / "compare.csv").read_text().splitlines()
-    assert len(lines) == 8
+    assert len(lines) == 10
     learned = next(line for line in lines if line.startswith("ppsm+learned,1000"))
     assert learned.split(",")[3] == "100.0"
     assert "PPSM learned" in printed
@@ -175,7 +175,13 @@ def test_nothing_shared_holds_the_secret(private: Path) -> None:
     assert refused.returncode == 2
     assert "measured against a secret demand" in refused.stderr
     assert not (private / "shared").exists()
-    assert sorted(row.mechanism for row in rows) == ["laplace", "ppsm", "ppsm+learned", "ppsm-p"]
+    assert sorted(row.mechanism for row in rows) == [
+        "laplace",
+        "ppsm",
+        "ppsm+learned",
+        "ppsm+measured",
+        "ppsm-p",
+    ]
     for name in ("rows.parquet", "originals.json", "settings.json", "grids.json", "compare.csv"):
         assert stat.S_IMODE((out / "owner" / name).stat().st_mode) == 0o600
     # the secret, and what only a comparison with it can tell
@@ -267,7 +273,7 @@ def test_nothing_is_learned_from_a_demand_that_is_the_secret_itself(tmp_path: Pa
     done = ppsm("compare", *given, *QUICK, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = RowStore(tmp_path / "out" / "owner").rows()
-    assert sorted(row.mechanism for row in rows) == ["laplace", "ppsm", "ppsm-p"]
+    assert sorted(row.mechanism for row in rows) == ["laplace", "ppsm", "ppsm+measured", "ppsm-p"]
     # the stress of a secret case tells every entry of it
     for text in (done.stdout, (tmp_path / "out" / "report.html").read_text()):
         assert "25%" not in text
@@ -294,11 +300,11 @@ def test_a_comparison_can_be_stopped_and_continued(tmp_path: Path) -> None:
     errors = interrupted(*cell, *options, cwd=tmp_path, rows=out, count=4)
     assert "run the same command again to go on" in errors
     kept = RowStore(out).rows()
-    assert 4 <= len(kept) < 280
+    assert 4 <= len(kept) < 360
     text = (tmp_path / "out" / "report.html").read_text()
     check_page(text)
-    assert f"It is incomplete: {len(kept)} of 280 runs are done." in text
-    options[3] = str(len(kept) // 7 + 1)
+    assert f"It is incomplete: {len(kept)} of 360 runs are done." in text
+    options[3] = str(len(kept) // 9 + 1)
     done = ppsm(*cell, *options, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = RowStore(out).rows()

@@ -12,7 +12,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.experiments.row import Row
 from ppsm.experiments.summaries import MECHANISM_TITLES, grouped, least_eta
-from ppsm.experiments.variants import LEARNED, Variant
+from ppsm.experiments.variants import LEARNED, MEASURED, Variant
 from ppsm.figures.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from ppsm.mechanism.mechanisms import MECHANISMS
 
@@ -21,11 +21,12 @@ _STYLES = {
     "laplace": (VERMILION, "triangle-up"),
     "ppsm-p": (SKY, "square"),
     "ppsm": (BLUE, "circle"),
+    MEASURED: (PURPLE, "triangle-down"),
     LEARNED: (GREEN, "diamond"),
 }
 # Lighter than any green of the scale, which colour-blind readers see as grey.
 _NOT_CLEARED = "#dcdcdc"
-_OTHERS = ((ORANGE, "cross"), (PURPLE, "triangle-down"), (GREY, "stroke"))
+_OTHERS = ((ORANGE, "cross"), (GREY, "stroke"))
 _MEASURES: dict[str, tuple[str, str, Measure]] = {
     "leader": ("Power operator's cost", "off by, %", lambda row: row.absolute_error("leader")),
     "gas": ("Gas market's cost", "off by, %", lambda row: row.absolute_error("gas")),

@@ -22,7 +22,7 @@ from ppsm.experiments.row import Cell, Instance
 from ppsm.experiments.run import Progress, insist_on_results, run_grid
 from ppsm.experiments.store import RowStore
 from ppsm.experiments.tuning import Limits
-from ppsm.experiments.variants import LEARNED
+from ppsm.experiments.variants import LEARNED, MEASURED
 from ppsm.files import write_atomically
 from ppsm.interrupts import Watch, watched
 from ppsm.mechanism import PPSM, Dossier, ModelBased
@@ -69,7 +69,9 @@ class Job:
 
     @property
     def instances(self) -> list[Instance]:
-        """All runs, in order: the three mechanisms, and PPSM with learned predictions at the middle alpha.
+        """All runs, in order: the three mechanisms, PPSM where nothing is published, and learned predictions.
+
+        Learned ones are for the middle alpha.
 
         A past is invented around the case's own demand, so there is none to learn from where that demand is
         the secret itself.
@@ -78,6 +80,8 @@ class Job:
         runs = []
         for each in single_cell(self.cell, self.alphas, self.draws, eta_p=eta_p, eta_d=eta_d):
             runs.append(each)
+            if each.mechanism == PPSM.name:
+                runs.append(replace(each, mechanism=MEASURED))
             if self.has_history and each.mechanism == PPSM.name and each.alpha == self.mechanism.alpha:
                 runs.append(replace(each, mechanism=LEARNED))
         return runs
@@ -172,7 +176,7 @@ def private_example(job: Job, kept: Dossier | None, describe: Callable[[str], No
         return ExampleRelease(kept)
     with watched() as watch:
         # This game never sees the secret.
-        limit = job.limits.original_seconds
+        limit = job.limits.clear_seconds
         game = GaucCoordination(job.setting.case, job.setting.power_stress, time_limit=limit)
         dossier = kept or _private_release(job, game, watch, describe)
         describe("clearing the markets with the release (it is written already)")

@@ -13,7 +13,7 @@ import numpy as np
 
 from ppsm.experiments.row import Row
 from ppsm.experiments.summaries import Summary, summarise
-from ppsm.experiments.variants import LEARNED
+from ppsm.experiments.variants import LEARNED, MEASURED
 
 _MARGIN = 1.05
 _LAPLACE, _BANDED = "laplace", (("ppsm-p", "PPSM_p"), ("ppsm", "PPSM"))
@@ -53,7 +53,9 @@ def conclude(rows: Sequence[Row], planned: int) -> list[str]:
     alphas = sorted({row.alpha for row in rows})
     sentences = [_feasibility(rows, alphas)]
     sentences += [text for alpha in alphas if (text := _paired_errors(rows, alpha))]
-    sentences += [_worst_error(rows), _distances(rows, alphas[-1]), _learned(rows)]
+    sentences += [_worst_error(rows), _distances(rows, alphas[-1])]
+    sentences += [_measured(rows, alpha) for alpha in alphas]
+    sentences += [_learned(rows)]
     sentences += [_caution(rows, planned)]
     return [text for text in sentences if text]
 
@@ -179,6 +181,22 @@ def _distances(rows: Sequence[Row], alpha: float) -> str:
         f"At alpha {alpha:g} MWh PPSM's release is {word} the true demand than the noisy one: "
         f"{released:,.0f} against {noisy:,.0f} MWh in all, on average."
     )
+
+
+def _measured(rows: Sequence[Row], alpha: float) -> str:
+    """What is lost where nothing is published, on the draws that PPSM was run on too."""
+    mine = _of(rows, MEASURED, alpha)
+    if not mine:
+        return ""
+    text = (
+        "Where nothing is published, as in a release by default, a part of epsilon measures the total; "
+        f"at alpha {alpha:g} MWh the markets could then be cleared in {_share(mine)} draws"
+    )
+    cleared = [row for row in mine if row.feasible]
+    if not cleared:
+        return f"{text}."
+    gas, leader = (_percent(_mean_error(cleared, name)) for name in ("gas", "leader"))
+    return f"{text}, with the gas market's cost off by {gas} and the power operator's by {leader}."
 
 
 def _learned(rows: Sequence[Row]) -> str:

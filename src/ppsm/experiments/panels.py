@@ -17,13 +17,19 @@ from matplotlib.patches import Patch, Rectangle
 
 from ppsm.experiments.row import Row
 from ppsm.experiments.summaries import Summary, grouped, least_eta
-from ppsm.experiments.variants import LEARNED, Variant
+from ppsm.experiments.variants import LEARNED, MEASURED, Variant
 from ppsm.figures.colours import BLUE, GREEN, LIGHT_GREY, ORANGE, PURPLE, SKY, VERMILION
 from ppsm.figures.style import new_figure
 from ppsm.mechanism.mechanisms import MECHANISMS
 
 # Colour and marker.
-_STYLES = {"laplace": (VERMILION, "o"), "ppsm-p": (ORANGE, "s"), "ppsm": (BLUE, "D"), LEARNED: (GREEN, "^")}
+_STYLES = {
+    "laplace": (VERMILION, "o"),
+    "ppsm-p": (ORANGE, "s"),
+    "ppsm": (BLUE, "D"),
+    MEASURED: (PURPLE, "v"),
+    LEARNED: (GREEN, "^"),
+}
 _COLOURS = (VERMILION, ORANGE, BLUE, GREEN, PURPLE, SKY)
 # Errors below this, in per cent, are drawn on a straight scale down to zero; in heatmaps, below the power of
 # ten under the least error where that is larger.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ppsm.experiments.published import PublishedRow, published_row
 from ppsm.experiments.row import FAILED, Cell, Row
-from ppsm.experiments.variants import LEARNED, Variant
+from ppsm.experiments.variants import LEARNED, MEASURED, Variant
 
 # Smaller numbers are rounding errors of the solvers; files keep them.
 _ZERO = 1e-9
@@ -17,7 +17,13 @@ PAPER = ", paper"
 # What the leader's errors rest on.
 _PROOFS = ("mean gap, %", "largest gap, %", "leader error where proven, %")
 STATUSES = ("optimal", "incumbent", "infeasible", "no_incumbent", FAILED)
-MECHANISM_TITLES = {"laplace": "Laplace", "ppsm-p": "PPSM_p", "ppsm": "PPSM", LEARNED: "PPSM learned"}
+MECHANISM_TITLES = {
+    "laplace": "Laplace",
+    "ppsm-p": "PPSM_p",
+    "ppsm": "PPSM",
+    MEASURED: "PPSM measured",
+    LEARNED: "PPSM learned",
+}
 # Of the cells of a summary: long for a page, short for a terminal.
 HEADINGS = {
     "alpha, MWh": "alpha",

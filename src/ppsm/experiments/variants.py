@@ -20,6 +20,8 @@ _PREDICTORS = {"measured", "model", "learned"}
 # Spanish sites have mean absolute errors of 3 to 10 %, those further ahead more (Energy 244:122562, 2022).
 PRIOR_SPREAD = 0.1
 LEARNED = "ppsm+learned"
+# What a release does by default, where nothing is published.
+MEASURED = "ppsm+measured"
 _DEFAULT_PRIOR = f"prior{100 * PRIOR_SPREAD:.0f}"
 
 

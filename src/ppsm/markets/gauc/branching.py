@@ -82,6 +82,7 @@ class PatternSearch:
         self.target_usd, self.bound_usd = target_usd, -math.inf
         self.kept_steps = first_steps
         self._priced: dict[bytes, PricedPattern | None] = {}
+        self._asked: set[bytes] = set()
         self._counted: CountedPatterns | None = None
 
     def cheapest(self, count: int) -> list[PricedPattern]:
@@ -129,12 +130,14 @@ class PatternSearch:
             return None
         root = counted.space.root
         box = PatternBox(np.maximum(found.lowest, root.lowest), np.minimum(found.highest, root.highest))
+        is_new = box.key not in self._asked
         relaxed = self._ask(box)
         if relaxed is None:
             return None
         self._explore(box, relaxed)
-        if relaxed.bound_usd >= self._enough() or relaxed.bound_usd > self.bound_usd + self._slack():
-            return counted  # the cut says more than was known of this box
+        says_more = relaxed.bound_usd >= min(self._enough(), self.bound_usd + self._slack())
+        if is_new and says_more:
+            return counted  # the cut has not been known of this box
         exact = self._pattern_at(relaxed.burn_mwh)
         if exact is None:
             return None
@@ -201,6 +204,7 @@ class PatternSearch:
 
     def _ask(self, box: PatternBox) -> Relaxed | None:
         """UC's relaxation in a box; what it proves becomes a cut."""
+        self._asked.add(box.key)
         asked, gas = self.limits_of(box)
         if (gas[0] > gas[1]).any():
             return None

@@ -227,6 +227,8 @@ class PatternProgram:
         self._area_of_level = space.area_of_level
         root = PatternBox(coarse_class(kept, space.root.lowest), coarse_class(kept, space.root.highest))
         self._kept, self._root, self._all_steps = kept, root, space.steps.count
+        # by all steps: what every pattern asks for, whichever steps are kept
+        self._always_asked = space.root.asked(space.steps, space.area_of_level)
         self._most_flow = largest_flows_mwh
         self._first, self._last = int(root.lowest.min()) + 1, int(root.highest.max())
         self._steps_here = max(self._last - self._first + 1, 0)
@@ -340,7 +342,7 @@ class PatternProgram:
         weights[self._q0 : self._p0] = cut.price_usd_per_mwh / unit
         constant = cut.constant_usd
         at = self._steps.asked_at
-        always = at <= self._root.lowest[self._area_of_level]
+        always = self._always_asked
         constant += float(cut.weight_usd[always].sum())
         is_open = ~always & (at <= self._root.highest[self._area_of_level])
         steps = self._p(self._area_of_level[is_open], at[is_open])
