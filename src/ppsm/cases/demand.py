@@ -40,6 +40,7 @@ def read_demand(
     case: Case,
     *,
     allow_negative: bool = False,
+    plausible: bool = True,
     unit: str | None = None,
     sheet: str | None = None,
 ) -> FloatArray:
@@ -48,9 +49,10 @@ def read_demand(
     The file is a CSV table (comma, semicolon or tab; decimal comma; UTF-8 or UTF-16) or an Excel workbook, of
     which ``sheet`` names the sheet. ``unit`` (kWh, MWh or GWh) is that of a column that says none.
 
-    Entries below zero and above the public maximum are refused unless ``allow_negative`` is set: a noisy
-    release may hold them, true demand cannot. The file may hold a secret, so errors tell of rows and defects
-    and quote nothing.
+    Entries below zero are refused unless ``allow_negative`` is set: a noisy release may hold them, true
+    demand cannot. What the public maximum quantities make implausible is refused unless ``plausible`` is
+    False, as in a release: nothing that happens before the noise may tell one demand from another. The file
+    may hold a secret, so errors tell of rows and defects and quote nothing.
     """
     table = read_loose_table(Path(path), sheet, _known, _EXPECTED)
     place = {name: index for index, name in enumerate(name.lower() for name in table.header)}
@@ -58,11 +60,18 @@ def read_demand(
     demand_mwh = np.array(_demands_mwh(table, unit))
     order = _order(table.file, nodes, case)
     for index, (node, value) in enumerate(zip(nodes, demand_mwh, strict=True)):
-        if not allow_negative:
+        if value < 0 and not allow_negative:
+            fail(table.file, index, f"the demand of '{node}' is below zero; expected at least 0 MWh.")
+        if plausible and not allow_negative:
             _refuse_implausible(table.file, index, node, value, float(case.mdq_mwh()[order[index]]))
     demand = np.empty(len(order))
     demand[order] = demand_mwh
-    if not allow_negative and unit is None and demand.sum() < _LEAST_SHARE * case.mdq_mwh().sum():
+    if (
+        plausible
+        and not allow_negative
+        and unit is None
+        and demand.sum() < _LEAST_SHARE * case.mdq_mwh().sum()
+    ):
         raise FileFormatError(
             f"{table.file}: all demands together are below {_LEAST_SHARE:.1%} of the public maximum, which "
             "looks like another unit: name the column demand_gwh, or say the unit (--demand-unit) if it is "
@@ -146,8 +155,6 @@ def _order(file: str, nodes: list[str], case: Case) -> list[int]:
 
 
 def _refuse_implausible(file: str, index: int, node: str, value: float, most_mwh: float) -> None:
-    if value < 0:
-        fail(file, index, f"the demand of '{node}' is below zero; expected at least 0 MWh.")
     if value > most_mwh:
         fail(
             file,

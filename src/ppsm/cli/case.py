@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ppsm.cases.demand import demand_template
+from ppsm.cases.demand import demand_template, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case, load_case, save_case
 from ppsm.cases.sides import follower_side, leader_side
 from ppsm.cli.app import examples
+from ppsm.cli.secret import DemandSheet, DemandUnit
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 
@@ -92,6 +93,26 @@ def check(case: CaseArgument, as_json: JsonOption = False) -> None:
 def template(case: CaseArgument) -> None:
     """Print a table of a case's deliveries to fill in: ppsm case template northeast > demand.csv."""
     typer.echo(demand_template(load_case(case)), nl=False)
+
+
+@app.command(
+    short_help="Whether a demand file can be released.",
+    epilog=examples("ppsm case demand northeast demand.csv", "ppsm case demand northeast day.xlsx"),
+)
+def demand(
+    case: CaseArgument,
+    file: Annotated[Path, typer.Argument(help="a demand file")],
+    unit: DemandUnit = None,
+    sheet: DemandSheet = None,
+) -> None:
+    """Check whether a demand file is complete and plausible, before it is released.
+
+    A release does not look: what it says or does must not depend on a secret's values. This does, so its
+    outcome is for the owner of the file.
+    """
+    loaded = load_case(case)
+    found = read_demand(file, loaded, unit=unit, sheet=sheet)
+    typer.echo(f"{file} has all {found.size} deliveries of {loaded.name}, each within its public maximum.")
 
 
 @app.command("map", epilog=examples("ppsm case map northeast --out northeast.svg"))

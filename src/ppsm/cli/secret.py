@@ -28,7 +28,7 @@ def read_secret(
 ) -> Sensitive:
     """The demand of a file or of the case at a gas stress; exactly one of them must be given."""
     if demand is not None and gas_stress is None:
-        vector = read_demand(demand, case, unit=unit, sheet=sheet)
+        vector = read_demand(demand, case, plausible=False, unit=unit, sheet=sheet)
     elif gas_stress is not None and demand is None:
         vector = case.demand_mwh(gas_stress)
     else:

@@ -13,7 +13,7 @@ from rich.progress import Progress
 from ppsm.cases import Case, load_case, read_demand
 from ppsm.cases.csv_tables import key, number, read_table
 from ppsm.cases.stress import check_stress
-from ppsm.cli.app import app, interruptible
+from ppsm.cli.app import app, examples, interruptible
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
@@ -41,7 +41,12 @@ class ShapeRow:
     share_of_maximum: float = number(1e-6, 1.0)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "ppsm stream --days secret --shape shape.csv --power-stress 0.3 --alpha 100 --out stream",
+        "ppsm stream --days secret --shape shape.csv --power-stress 0.3 --alpha 100 --out trial --seed 1",
+    )
+)
 def stream(
     days: Annotated[Path, typer.Option(help="Directory of secret days, YYYY-MM-DD.csv: node,demand_mwh.")],
     shape: Annotated[
@@ -63,7 +68,9 @@ def stream(
         int | None, typer.Option(help="Reproducible noise for research; the result is NOT private.")
     ] = None,
 ) -> None:
-    """Release every day once: days that have a file are read, and what was stopped goes on.
+    """Release every day once, any so many days within a budget.
+
+    Days that have a file are read; a run that was stopped goes on.
 
     Exit codes: 0 released; 2 unusable input; 4 refused (budget, ledger); 130 interrupted.
     """
@@ -105,7 +112,7 @@ def _days(case: Case, directory: Path, shape: Path, dataset: str) -> "list[Strea
         if file.stem not in relative:
             raise InputError(f"{shape} has no row for {file.stem}: say what is publicly known of that day.")
         secret = Sensitive(
-            read_demand(file, case),
+            read_demand(file, case, plausible=False),
             dataset=dataset,
             unit="MWh",
             entry_names=case.delivery_ids,

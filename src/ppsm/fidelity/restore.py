@@ -171,7 +171,7 @@ class Restorer:
         players: list[Callable[[], Player]] = [lambda: SideTree(core, self._lps, limits)]
         if core.is_least_squares and core.has_value_band and core.has_bounded_prices:
             players.insert(0, lambda: Restarting(core, self._lps, limits, self.matrices))
-        return search_by_turns(core, limits, players)
+        return search_by_turns(limits, players)
 
     def _search_by_value(self, core: Core, limits: SearchLimits) -> SearchOutcome:
         """Where no price is asked for only the lower side of the value band is hard."""
@@ -185,7 +185,7 @@ class Restorer:
         if walker and best and core.is_least_squares and is_monotone(self.program, self.parameter_map, lower):
             prover = Prover(core, self._lps, limits, self.matrices, walker, best)
             players.insert(0, lambda: prover)
-        return search_by_turns(core, limits, players, best, seen.bound)
+        return search_by_turns(limits, players, best, seen.bound)
 
     def witness(self, core: Core, incumbent: Incumbent) -> Witness | None:
         """Vector, answer and row prices in the user's units (of the minimisation), polished if need be."""

@@ -143,8 +143,8 @@ class Tuning:
     support: float = 1e-6
 
     # --- searches that take turns (search/by_turns.py) ---
-    # The first turn grows with the square of the follower's sides, as a node's time does; then turns double.
-    turn_per_squared_sides: float = 5e-7
+    # So many steps has the first turn; then turns double.
+    first_turn: float = 60.0
     # What a search gets of a turn while another one's bound is better.
     lagging: float = 0.4
 

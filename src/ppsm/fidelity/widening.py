@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.bilevel.methods.branching import branch
+from ppsm.errors import InputError
 from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import SearchOutcome
@@ -49,9 +50,11 @@ class LeastFactor:
 
 def factor_by_branching(asked: Core, wider: Core, deadline: float) -> LeastFactor:
     """Minimise the factor itself until a deadline; ``asked`` and ``wider`` are the problem at 1 and 2."""
-    tree = branch(
-        build_kkt(_factor_game(asked, wider)), cutoff=None, gap=TUNING.factor_gap, deadline=deadline
-    )
+    try:
+        game = _factor_game(asked, wider)
+    except InputError:  # numbers too far apart for one program
+        return LeastFactor(INFINITY, 1.0, None, False)
+    tree = branch(build_kkt(game), cutoff=None, gap=TUNING.factor_gap, deadline=deadline)
     bound = max(1.0, tree.bound)
     if tree.columns is None:
         return LeastFactor(INFINITY, bound, None, False)

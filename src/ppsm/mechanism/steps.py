@@ -114,7 +114,8 @@ def restore_fidelity(
     knowledge = None if prior is None else prior.with_noise(noisy.record.scale)
 
     def solve() -> FidelityResult:
-        restorer = Restorer.of(coordination.follower_at(decision))
+        # of its own: a warm one would let the last digits depend on what was restored before
+        restorer = Restorer(coordination.follower_at(decision))
 
         def nearest(asked: Bands) -> FidelityResult:
             bounds = coordination.public_bounds

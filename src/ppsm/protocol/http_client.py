@@ -6,7 +6,7 @@ import httpx
 from pydantic import ValidationError
 
 from ppsm.errors import InputError, ProtocolError
-from ppsm.protocol.identities import AUTHORITY, TLS_CERTIFICATE, TLS_KEY, TOKEN, Identity
+from ppsm.protocol.identities import AUTHORITY, TLS_CERTIFICATE, TLS_FILE, TOKEN, Identity
 from ppsm.protocol.messages import Refusal, Reply, Request, Terms, message_adapter
 from ppsm.protocol.signatures import encoded
 from ppsm.protocol.transport import RefusedError, UnreachableError
@@ -93,10 +93,10 @@ def _context(identity: Identity) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=home / AUTHORITY)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(home / TLS_CERTIFICATE, home / TLS_KEY)
+        context.load_cert_chain(home / TLS_CERTIFICATE, home / TLS_FILE)
     except (OSError, ssl.SSLError) as error:
         raise InputError(
             f"{home} has no usable certificate ({type(error).__name__}), expected {AUTHORITY}, "
-            f"{TLS_CERTIFICATE} and {TLS_KEY}: put them there."
+            f"{TLS_CERTIFICATE} and {TLS_FILE}: put them there."
         ) from None
     return context

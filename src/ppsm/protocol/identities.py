@@ -32,7 +32,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from ppsm.errors import FileFormatError, InputError
 from ppsm.files import write_bytes_atomically
 
-IDENTITY, SIGNING_KEY, TLS_KEY, TLS_CERTIFICATE = (
+IDENTITY, SIGNING_FILE, TLS_FILE, TLS_CERTIFICATE = (
     "identity.toml",
     "signing-key.pem",
     "tls-key.pem",
@@ -65,14 +65,14 @@ class Identity:
         """Read a directory as it is described above."""
         try:
             name = str(tomllib.loads((directory / IDENTITY).read_text(encoding="utf-8"))["party"])
-            key = serialization.load_pem_private_key((directory / SIGNING_KEY).read_bytes(), password=None)
+            key = serialization.load_pem_private_key((directory / SIGNING_FILE).read_bytes(), password=None)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
                 f"{directory} is no identity ({type(error).__name__}), expected {IDENTITY} with party = NAME "
-                f"and {SIGNING_KEY}: make them, for tests with 'ppsm identities'."
+                f"and {SIGNING_FILE}: make them, for tests with 'ppsm identities'."
             ) from None
         if not isinstance(key, Ed25519PrivateKey):
-            raise FileFormatError(f"{directory / SIGNING_KEY} is no Ed25519 key: make one.")
+            raise FileFormatError(f"{directory / SIGNING_FILE} is no Ed25519 key: make one.")
         peers = {file.stem: _read_peer(file) for file in sorted((directory / PEERS).glob("*.pem"))}
         return cls(name, key, peers, directory)
 
@@ -147,7 +147,7 @@ def make_identities(
         (home / PEERS).mkdir(parents=True)
         home.chmod(0o700)
         _write(home / IDENTITY, f'party = "{name}"\n'.encode())
-        _write(home / SIGNING_KEY, _private_pem(key), _SECRET)
+        _write(home / SIGNING_FILE, _private_pem(key), _SECRET)
         _write(home / TOKEN, tokens[name].encode(), _SECRET)
         _write(home / PAGE_TOKEN, secrets.token_urlsafe(16).encode(), _SECRET)
         for other in (each for each in parties if each != name):
@@ -208,7 +208,7 @@ def _write_certificate(
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
         .sign(authority.key, hashes.SHA256())
     )
-    _write(home / TLS_KEY, _private_pem(key), _SECRET)
+    _write(home / TLS_FILE, _private_pem(key), _SECRET)
     _write(home / TLS_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
     _write(home / AUTHORITY, authority.certificate.public_bytes(serialization.Encoding.PEM))
 

@@ -21,7 +21,7 @@ import ppsm
 from ppsm.errors import InputError, ProtocolError
 from ppsm.protocol.desk import FollowerDesk
 from ppsm.protocol.door import CertificateProtocol, Door, note_refusal, refused
-from ppsm.protocol.identities import AUTHORITY, TLS_CERTIFICATE, TLS_KEY, Identity
+from ppsm.protocol.identities import AUTHORITY, TLS_CERTIFICATE, TLS_FILE, Identity
 from ppsm.protocol.messages import (
     AbandonMessage,
     AskMessage,
@@ -174,7 +174,7 @@ def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvi
     secured: dict[str, Any] = {}
     if identity is not None:
         secured = {
-            "ssl_keyfile": str(identity.directory / TLS_KEY),
+            "ssl_keyfile": str(identity.directory / TLS_FILE),
             "ssl_certfile": str(identity.directory / TLS_CERTIFICATE),
             "ssl_ca_certs": str(identity.directory / AUTHORITY),
             # Whoever shows a certificate must show a good one; whoever shows none needs a token.

@@ -95,7 +95,7 @@ def test_the_proof_ends_at_the_truth(seed: int, monotone: bool) -> None:
             if monotone
             else SideTree(core, problem.lps, limits, lift=walker.lift)
         )
-        outcome = search_by_turns(core, limits, [lambda: player], best, seen.bound)
+        outcome = search_by_turns(limits, [lambda: player], best, seen.bound)
     optimum = node_optimum(core)
     assert outcome.incumbent is not None
     assert outcome.bound <= optimum + 1e-6 * max(1.0, optimum)
@@ -175,7 +175,7 @@ def test_searches_in_boxes_share_one_limit_of_nodes(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(prover, "_tightened", lambda box, **_: box)
     monkeypatch.setattr(type(prover._boxes()), "first", lambda _: box)
     monkeypatch.setattr(prover, "_run", stopped_at_its_limit)
-    assert search_by_turns(prover.core, prover.limits, [lambda: prover]).status is Status.INCUMBENT
+    assert search_by_turns(prover.limits, [lambda: prover]).status is Status.INCUMBENT
     assert sum(allowed) == prover.nodes == 5
 
 

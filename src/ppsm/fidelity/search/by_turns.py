@@ -3,7 +3,8 @@
 Nobody knows beforehand which search suits a market. The specialised ones end within milliseconds where they
 are at home; the plain tree over sides is at home wherever few sides are in doubt. A point of one is the point
 that all have to beat, and the first that is through is the proof. Turns double, so that the best search is
-slowed down by a constant factor only, and a search whose bound lags behind gets less of them.
+slowed down by a constant factor only, and a search whose bound lags behind gets less of them. They are
+counted in steps, not in seconds: the same problem is searched in the same way on a busy machine too.
 """
 
 import time
@@ -13,7 +14,6 @@ from typing import Protocol
 
 from ppsm.arrays import INFINITY
 from ppsm.fidelity.problem import SearchLimits
-from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
 from ppsm.fidelity.tuning import TUNING
 from ppsm.status import Status
@@ -48,8 +48,8 @@ class _Seat:
         self.bound = -INFINITY
         self.is_through = False
 
-    def go_on(self, until: float, nodes: int, best: Incumbent | None) -> SearchOutcome:
-        """Search until a deadline of :func:`time.perf_counter`, or for so many nodes; at least one step."""
+    def go_on(self, until: float, steps: float, nodes: int, best: Incumbent | None) -> SearchOutcome:
+        """Search until a deadline of :func:`time.perf_counter`, for so many steps or nodes; at least one."""
         if self.player is None:
             self.player = self._invite()
             self._steps = self.player.steps()
@@ -58,8 +58,8 @@ class _Seat:
         self.player.stop = until
         self.is_through = True
         last = self.player.nodes + nodes
-        for _ in self._steps:
-            if time.perf_counter() >= until or self.player.nodes >= last:
+        for taken, _ in enumerate(self._steps, start=1):
+            if taken >= steps or time.perf_counter() >= until or self.player.nodes >= last:
                 self.is_through = False
                 break
         found = self.player.outcome()
@@ -68,7 +68,6 @@ class _Seat:
 
 
 def search_by_turns(
-    core: Core,
     limits: SearchLimits,
     players: Sequence[Callable[[], Player]],
     best: Incumbent | None = None,
@@ -78,14 +77,14 @@ def search_by_turns(
     started = time.perf_counter()
     everybody = [_Seat(invite) for invite in players]
     seats = list(everybody)
-    turn = TUNING.turn_per_squared_sides * core.follower.sides.count**2
+    turn = TUNING.first_turn
     while seats:
         for seat in tuple(seats):
             share = TUNING.lagging if seat.player and seat.bound < max(one.bound for one in seats) else 1.0
             stop = started + (limits.seconds if best else min(limits.seconds, limits.barren_seconds))
             alone = len(seats) == 1
-            until = stop if alone else min(stop, time.perf_counter() + share * turn)
-            found = seat.go_on(until, limits.nodes - _nodes(everybody), best)
+            steps = INFINITY if alone else max(1.0, share * turn)
+            found = seat.go_on(stop, steps, limits.nodes - _nodes(everybody), best)
             best = found.incumbent or best
             bound = max(bound, found.bound)
             if found.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
