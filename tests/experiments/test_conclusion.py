@@ -124,7 +124,7 @@ def test_learned_predictions_that_fail_are_said_to() -> None:
 def test_a_release_where_nothing_is_published_has_a_sentence_of_its_own() -> None:
     runs = [row("laplace"), row("ppsm")]
     text = text_of(*runs, row("ppsm+measured", leader=0.3, error_gas_percent=-1.5))
-    assert "at alpha 100 MWh the markets could then be cleared in 1 of 1 draws" in text
-    assert "with the gas market's cost off by 1.500 % and the power operator's by 0.300 %" in text
-    assert "cleared in 0 of 1 draws." in text_of(*runs, row("ppsm+measured", leader=None))
+    assert "cleared in 1 of 1 draws at alpha 100 MWh (the gas market's cost off by 1.500 %, the power" in text
+    assert "power operator's by 0.300 %)." in text
+    assert "cleared in 0 of 1 draws at alpha 100 MWh." in text_of(*runs, row("ppsm+measured", leader=None))
     assert "nothing is published" not in text_of(*runs)

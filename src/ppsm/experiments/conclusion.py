@@ -54,8 +54,7 @@ def conclude(rows: Sequence[Row], planned: int) -> list[str]:
     sentences = [_feasibility(rows, alphas)]
     sentences += [text for alpha in alphas if (text := _paired_errors(rows, alpha))]
     sentences += [_worst_error(rows), _distances(rows, alphas[-1])]
-    sentences += [_measured(rows, alpha) for alpha in alphas]
-    sentences += [_learned(rows)]
+    sentences += [_measured(rows, alphas), _learned(rows)]
     sentences += [_caution(rows, planned)]
     return [text for text in sentences if text]
 
@@ -183,20 +182,24 @@ def _distances(rows: Sequence[Row], alpha: float) -> str:
     )
 
 
-def _measured(rows: Sequence[Row], alpha: float) -> str:
-    """What is lost where nothing is published, on the draws that PPSM was run on too."""
-    mine = _of(rows, MEASURED, alpha)
-    if not mine:
+def _measured(rows: Sequence[Row], alphas: Sequence[float]) -> str:
+    """What comes of a release where nothing is published, for each alpha."""
+    said = [_measured_at(alpha, mine) for alpha in alphas if (mine := _of(rows, MEASURED, alpha))]
+    if not said:
         return ""
-    text = (
-        "Where nothing is published, as in a release by default, a part of epsilon measures the total; "
-        f"at alpha {alpha:g} MWh the markets could then be cleared in {_share(mine)} draws"
+    return (
+        "Where nothing is published, as in a release by default, a part of epsilon measures the total; the "
+        f"markets could then be cleared in {', '.join(said)}."
     )
+
+
+def _measured_at(alpha: float, mine: Sequence[Row]) -> str:
+    text = f"{_share(mine)} draws at alpha {alpha:g} MWh"
     cleared = [row for row in mine if row.feasible]
     if not cleared:
-        return f"{text}."
+        return text
     gas, leader = (_percent(_mean_error(cleared, name)) for name in ("gas", "leader"))
-    return f"{text}, with the gas market's cost off by {gas} and the power operator's by {leader}."
+    return f"{text} (the gas market's cost off by {gas}, the power operator's by {leader})"
 
 
 def _learned(rows: Sequence[Row]) -> str:
