@@ -1,7 +1,7 @@
 """A year on the Northeast: 365 daily releases, any 30 days within epsilon = 1, against daily noise.
 
 Run ``python -m benchmarks.stream_year [--alpha 100] [--days 365] [--out DIR]``. The year is ours, made from
-public facts: monthly mean temperatures of Boston, to a degree (NOAA climate normals 1991-2020), cold and warm
+assumptions: monthly mean temperatures like those of Boston, to a degree, cold and warm
 spells of a few days around them, gas demand that rises with heating degree days below 18 C and falls a
 little on weekends. True demands also drift, and depart from that shape from day to day, each by itself and
 together.
@@ -36,7 +36,8 @@ from ppsm.streams.policies import Absorption, Daily, Distribution, Policy, Regul
 from ppsm.streams.promise import Promise
 from ppsm.streams.run import Settings, StreamDay, StreamRun
 
-# Boston, mean temperature of each month in whole degrees Fahrenheit (NOAA climate normals 1991-2020).
+# Mean temperature of each month in whole degrees Fahrenheit: an assumption near the climate normals of Boston,
+# not read off their table.
 MONTHLY_F = (30, 32, 38, 49, 58, 68, 74, 73, 66, 55, 45, 36)
 FIRST = date(2026, 1, 1)
 WINDOW, EPSILON, POWER_STRESS = 30, 1.0, 0.48
