@@ -36,7 +36,7 @@ from ppsm.streams.policies import Absorption, Daily, Distribution, Policy, Regul
 from ppsm.streams.promise import Promise
 from ppsm.streams.run import Settings, StreamDay, StreamRun
 
-# Mean temperature of each month in whole degrees Fahrenheit: an assumption near the climate normals of Boston,
+# Mean temperature of each month in whole degrees Fahrenheit: an assumption near the normals of Boston,
 # not read off their table.
 MONTHLY_F = (30, 32, 38, 49, 58, 68, 74, 73, 66, 55, 45, 36)
 FIRST = date(2026, 1, 1)
