@@ -149,6 +149,15 @@ def test_other_settings_are_refused(tmp_path: Path, game: GameCoordination, ledg
         _run(tmp_path, game, ledger, Daily(), count=1)
 
 
+def test_days_of_seeded_noise_do_not_go_on_as_private_ones(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    trial = StreamRun(settings(None), lambda _: game, directory=tmp_path / "out", seed=1)
+    list(trial.release(days(game.entry_names, 1)))
+    with pytest.raises(InputError, match="other settings"):
+        _run(tmp_path, game, ledger, count=2)
+
+
 def test_the_ledger_stops_a_policy_that_spends_too_much(
     tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
 ) -> None:

@@ -17,6 +17,7 @@ from ppsm.cli.app import app, examples, interruptible
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
+from ppsm.files import write_atomically
 from ppsm.privacy import Ledger, Sensitive
 from ppsm.privacy.ledger_place import default_ledger
 
@@ -79,6 +80,7 @@ def stream(
     directory = writable_directory(out)
     found = _days(loaded, days, shape, dataset or f"gas-demand/{loaded.name}/daily")
     book = None if seed is not None else Ledger(ledger or default_ledger())
+    from ppsm.streams.day_files import OWNER_MODE
     from ppsm.streams.page import owners_page, public_page
 
     owner = owner_directory(directory)
@@ -89,9 +91,9 @@ def stream(
             for each in progress.track(run.release(found), total=len(found), description="days"):
                 released.append(each)
                 cleared = sum(day.outcome.feasible for day in released)
-        (directory / "page.html").write_text(public_page(released, window, epsilon), encoding="utf-8")
+        write_atomically(directory / "page.html", public_page(released, window, epsilon))
         secrets = [day.secret for day in found]
-        (owner / "page.html").write_text(owners_page(released, secrets), encoding="utf-8")
+        write_atomically(owner / "page.html", owners_page(released, secrets), mode=OWNER_MODE)
     typer.echo(
         f"{len(released)} days released, {sum(day.sampled for day in released)} of them sampled, {cleared} "
         f"cleared; see {directory / 'page.html'}"
@@ -119,8 +121,15 @@ def _days(case: Case, directory: Path, shape: Path, dataset: str) -> "list[Strea
             day=file.stem,
         )
         profile = relative[file.stem] * case.mdq_mwh()
-        found.append(StreamDay(PublicDay(date.fromisoformat(file.stem), profile), secret))
+        found.append(StreamDay(PublicDay(_day_of(file), profile), secret))
     return found
+
+
+def _day_of(file: Path) -> date:
+    try:
+        return date.fromisoformat(file.stem)
+    except ValueError:
+        raise InputError(f"{file} is named after no day: expected YYYY-MM-DD.csv.") from None
 
 
 def _run(

@@ -90,11 +90,12 @@ class Settings:
                 f"{self.promise.alpha:g}: use the same."
             )
 
-    def describe(self, dataset: str) -> str:
+    def describe(self, dataset: str, *, private: bool) -> str:
         """The settings as the text of a file: a stream goes on with the same ones only."""
         content = {
             "format": "ppsm-stream/1",
             "dataset": dataset,
+            "private": private,  # days of seeded noise must not go on as private ones
             "alpha": self.promise.alpha,
             "epsilon": self.promise.epsilon,
             "window": self.promise.window,
@@ -158,7 +159,10 @@ class StreamRun:
                 yield released
 
     def _insist_on_the_same_settings(self, dataset: str) -> None:
-        file, text = self._directory / "stream.json", self._settings.describe(dataset)
+        file, text = (
+            self._directory / "stream.json",
+            self._settings.describe(dataset, private=self._seed is None),
+        )
         if not file.exists():
             write_atomically(file, text)
         elif file.read_text(encoding="utf-8") != text:
