@@ -6,8 +6,8 @@ from ppsm.streams.audit import audit_stream
 from ppsm.streams.policies import Absorption, Daily, Distribution, Policy
 from tests.streams.faults import PLANTED, PROMISE, WHERE, honest
 
-# A window off by one doubles the loss, which takes the most runs to show. Of 20 audits with 400 runs of a draw
-# used twice 17 caught it, of 12 with 1,500 all.
+# A window off by one doubles the loss, which takes the most runs to show. Of 20 audits with 400 runs of a
+# draw used twice 17 caught it, of 12 with 1,500 all.
 SAMPLES = {"a window off by one": 3000, "a draw used twice": 1500}
 FEW = 400
 
