@@ -27,7 +27,6 @@ from ppsm import Ledger, Sensitive
 from ppsm.errors import PpsmError
 from ppsm.privacy import ledger as ledger_module
 from ppsm.protocol.desk import FollowerDesk
-from ppsm.protocol.http_client import HttpTransport
 from ppsm.protocol.identities import Identity, make_identities
 from ppsm.protocol.leader_round import LeaderRound
 from ppsm.protocol.policy import Allowance, Policy
@@ -35,6 +34,7 @@ from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.service import make_app, server
 from ppsm.protocol.shared_market import Market, digest_of
+from ppsm.protocol.transport import HttpTransport
 
 TRUTH = np.array([8.123456789, 5.567891234, 6.912345678])
 DATASET, ALPHA = "tiny/rounds", 1.0

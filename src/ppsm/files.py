@@ -13,6 +13,9 @@ from typing import Any
 
 from ppsm.errors import FileFormatError, InputError
 
+# The mode of a file that its owner alone may read.
+OWNER_MODE = 0o600
+
 
 def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
     """Replace a file by a text such that neither a failure nor a power cut leaves half of it.

@@ -11,13 +11,13 @@ from ppsm import Ledger, Sensitive, load_case
 from ppsm.cases.sides import follower_side, leader_side, market_digest
 from ppsm.coordinations import GameCoordination, GasSide, GaucCoordination
 from ppsm.protocol.desk import FollowerDesk
-from ppsm.protocol.http_client import HttpTransport
 from ppsm.protocol.identities import make_identities
 from ppsm.protocol.leader_round import LeaderRound
 from ppsm.protocol.round_pages import follower_page, write_leader_page
 from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.service import make_app
 from ppsm.protocol.shared_market import Market
+from ppsm.protocol.transport import HttpTransport
 from tests.mechanism.conftest import DATASET, towns
 from tests.protocol.parties import FOLLOWER, LEADER, Parties, policy
 from tests.protocol.wire import jittered, listening

@@ -1,6 +1,8 @@
 """What can be said at all, and what is refused: forged, altered, replayed and re-ordered messages."""
 
 import json
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +79,10 @@ def test_forged_and_borrowed_messages_are_refused(parties: Parties) -> None:
     rival = parties.identities[OTHER]
 
     def said(key: Identity, **changes: Any) -> Request:
-        fields = {"kind": "ask", "round_id": "a" * 32, "sender": LEADER, "recipient": FOLLOWER}
-        made = signed_message(key.key, ask.body, **(fields | changes), time=ask.time, before=None)
+        fields = {"kind": "ask", "round_id": "a" * 32, "recipient": FOLLOWER}
+        time = datetime.fromisoformat(ask.time)
+        as_leader = replace(key, name=LEADER)
+        made = signed_message(as_leader, ask.body, **(fields | changes), time=time, before=None)
         assert isinstance(made, AskMessage)
         return made
 
@@ -102,12 +106,12 @@ def test_replayed_messages_get_the_same_reply_and_altered_ones_none(parties: Par
         assert desk.receive(LEADER, messages[index]) == messages[index + 1]
     decision = messages[2]
     other = decision.body.model_copy(update={"values": [2.0]})
-    key = parties.identities[LEADER].key
-    fields = {"round_id": decision.round, "sender": LEADER, "recipient": FOLLOWER, "time": decision.time}
-    altered = signed_message(key, other, kind="decision", before=messages[1], **fields)
-    out_of_order = signed_message(key, decision.body, kind="decision", before=messages[5], **fields)
+    leader, time = parties.identities[LEADER], datetime.fromisoformat(decision.time)
+    fields = {"round_id": decision.round, "recipient": FOLLOWER, "time": time}
+    altered = signed_message(leader, other, kind="decision", before=messages[1], **fields)
+    out_of_order = signed_message(leader, decision.body, kind="decision", before=messages[5], **fields)
     unknown = signed_message(
-        key, decision.body, kind="decision", before=messages[1], **(fields | {"round_id": "c" * 32})
+        leader, decision.body, kind="decision", before=messages[1], **(fields | {"round_id": "c" * 32})
     )
     for message, status, code in (
         (altered, 409, "altered"),

@@ -19,12 +19,11 @@ from fastapi.testclient import TestClient
 from ppsm.errors import InputError, ProtocolError
 from ppsm.protocol.desk import disagreements
 from ppsm.protocol.door import Rates
-from ppsm.protocol.http_client import HttpTransport
 from ppsm.protocol.identities import Identity, make_identities
 from ppsm.protocol.messages import Terms
 from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.service import make_app, server
-from ppsm.protocol.transport import RefusedError, UnreachableError
+from ppsm.protocol.transport import HttpTransport, RefusedError, UnreachableError
 from tests.mechanism.conftest import DATASET, TRUTH
 from tests.protocol.parties import FOLLOWER, LEADER, OTHER, Parties, policy
 from tests.protocol.wire import forms_of, listening

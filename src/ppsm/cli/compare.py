@@ -19,7 +19,7 @@ from ppsm.cli.progress import steps
 from ppsm.cli.secret import DemandSheet, DemandUnit, owner_directory, read_secret
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError, PpsmError
-from ppsm.files import write_atomically
+from ppsm.files import OWNER_MODE, write_atomically
 
 if TYPE_CHECKING:
     from ppsm.experiments.comparison import Job
@@ -168,7 +168,6 @@ def _say_interrupted(job: "Job", done: int) -> None:
 def _write_for_owner(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:
     from ppsm.experiments.pages import owner_page
     from ppsm.experiments.summaries import as_csv, summary_table
-    from ppsm.owner.release_files import OWNER_MODE
 
     mine = owner_page(job.setting, job.secret, example, comparison)
     write_atomically(job.owner / REPORT, mine.reveal(), mode=OWNER_MODE)

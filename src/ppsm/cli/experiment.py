@@ -17,6 +17,7 @@ from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
+from ppsm.files import OWNER_MODE
 from ppsm.interrupts import termination_interrupts
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ def experiment(
     from ppsm.experiments.grid import adjusted, named, read_experiment
     from ppsm.experiments.run import run_experiment
     from ppsm.experiments.store import RowStore
-    from ppsm.owner.release_files import OWNER_MODE
 
     is_file = grid.endswith(".toml")
     if is_file and case is not None:

@@ -17,7 +17,7 @@ from ppsm.cli.app import app, examples, interruptible
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
-from ppsm.files import write_atomically
+from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.privacy import Ledger, Sensitive
 from ppsm.privacy.ledger_place import default_ledger
 
@@ -80,7 +80,6 @@ def stream(
     directory = writable_directory(out)
     found = _days(loaded, days, shape, dataset or f"gas-demand/{loaded.name}/daily")
     book = None if seed is not None else Ledger(ledger or default_ledger())
-    from ppsm.streams.day_files import OWNER_MODE
     from ppsm.streams.page import owners_page, public_page
 
     owner = owner_directory(directory)

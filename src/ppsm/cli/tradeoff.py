@@ -19,7 +19,7 @@ from ppsm.cli.secret import owner_directory
 from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
-from ppsm.files import write_atomically
+from ppsm.files import OWNER_MODE, write_atomically
 
 if TYPE_CHECKING:
     from ppsm.experiments.row import Row
@@ -73,7 +73,6 @@ def tradeoff(
     from ppsm.experiments.run import insist_on_results, run_grid
     from ppsm.experiments.store import RowStore
     from ppsm.experiments.tuning import Limits
-    from ppsm.owner.release_files import OWNER_MODE
 
     limits = Limits.of_single_cell(time_limit)
     instances = single_cell(

@@ -124,12 +124,12 @@ def run(
     _needs_protocol()
     from ppsm.cases.stress import check_stress
     from ppsm.coordinations import GaucCoordination
-    from ppsm.protocol.http_client import HttpTransport
     from ppsm.protocol.identities import Identity
     from ppsm.protocol.leader_round import LeaderRound
     from ppsm.protocol.round_pages import write_leader_page
     from ppsm.protocol.round_store import RoundStore
     from ppsm.protocol.shared_market import Market
+    from ppsm.protocol.transport import HttpTransport
 
     loaded, who = load_case(case), Identity.read(identity)
     check_stress(loaded, power_stress, None)

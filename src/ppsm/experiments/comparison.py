@@ -23,11 +23,11 @@ from ppsm.experiments.run import Progress, insist_on_results, run_grid
 from ppsm.experiments.store import RowStore
 from ppsm.experiments.tuning import Limits
 from ppsm.experiments.variants import LEARNED, MEASURED
-from ppsm.files import write_atomically
+from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.interrupts import Watch, watched
 from ppsm.mechanism import PPSM, Dossier, ModelBased
 from ppsm.owner.private_release import Granted, cell_name, mark_of, one_at_a_time, open_ledger
-from ppsm.owner.release_files import OWNER_MODE, read_release, write_evaluation, write_release
+from ppsm.owner.release_files import read_release, write_evaluation, write_release
 from ppsm.privacy import Ledger, OwnerOnly, Sensitive, for_owner_only
 
 _MARKER = "demand-id.txt"
@@ -60,7 +60,7 @@ class Job:
     @property
     def store(self) -> RowStore:
         """Where the runs are kept: they are measured against the true demand."""
-        return RowStore(self.directory) if self.public else RowStore(self.owner, mode=0o600)
+        return RowStore(self.directory) if self.public else RowStore(self.owner, mode=OWNER_MODE)
 
     @property
     def cell(self) -> Cell:

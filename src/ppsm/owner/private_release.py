@@ -25,14 +25,13 @@ from pathlib import Path
 from ppsm.cases.schema import Case
 from ppsm.coordinations.unit_commitment import GaucCoordination
 from ppsm.errors import FileFormatError, InputError, LedgerError
-from ppsm.files import alone, write_atomically
+from ppsm.files import OWNER_MODE, alone, write_atomically
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.dossier import Dossier
 from ppsm.mechanism.mechanisms import Laplace, Release
 from ppsm.mechanism.predictors import Predictor, PublicOutcome
 from ppsm.owner.release_files import (
     DOSSIER,
-    OWNER_MODE,
     read_release,
     refuse_to_replace,
     write_evaluation,

@@ -24,7 +24,6 @@ from ppsm.privacy.statement import headline
 
 RELEASED, DOSSIER, EVALUATION = "released.csv", "dossier.json", "evaluation.json"
 # Files that the owner alone can read.
-OWNER_MODE = 0o600
 
 
 @dataclass(frozen=True)

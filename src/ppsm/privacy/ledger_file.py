@@ -24,7 +24,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ppsm.errors import InputError, LedgerError
-from ppsm.files import sync_directory
+from ppsm.files import OWNER_MODE, sync_directory
 from ppsm.privacy.ledger_place import ledger_command
 
 APPLICATION_ID = 0x7070736D  # "ppsm"
@@ -166,7 +166,7 @@ class LedgerFile:
         try:
             with tempfile.TemporaryDirectory(dir=self.path.parent, prefix=".ledger-") as scratch:
                 draft = LedgerFile(Path(scratch) / "draft", self.timeout_s)
-                os.close(os.open(draft.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                os.close(os.open(draft.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_MODE))
                 draft._fill(genesis)
                 os.link(draft.path, self.path)
             sync_directory(self.path.parent)

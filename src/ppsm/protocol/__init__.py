@@ -21,13 +21,14 @@ hash of the one before it, so that all of a round is one chain, which both sides
     signatures       who said it: Ed25519 over canonical JSON
     identities       who is who: keys, certificates, tokens, and a helper that makes them for tests
     transcript       the chain of a round, and how it is checked with public keys alone
-    round_store      rounds on the disk: what was said survives a crash, and is never said twice
+    round_store      rounds on the disk: what was said survives a crash, and is never said twice; their locks
     policy           what the follower allows: alpha, epsilon, who may ask, how often
     shared_market    a market with what tells it from another, and the mechanism of a round
-    desk             the follower's: one message in, one reply out; round_locks: who is at work
+    desk             the follower's: one message in, one reply out
     leader_round     the leader's whole round
-    transport        between the two, in memory; over HTTP: http_client
+    transport        between the two, in memory or over HTTP
     service, door    the desk over HTTP: its paths; who is let in, how often, with how much
     dossiers         what each side writes down, and seals on it
     round_pages      what each side can look at
+    tuning           how long to wait, and how much to take
 """

@@ -9,7 +9,7 @@ released.
 
 import logging
 import threading
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +19,12 @@ from ppsm.mechanism.coordination import Decision, FollowerSide
 from ppsm.mechanism.predictors import ModelBased
 from ppsm.mechanism.steps import StepLog, fidelity_output
 from ppsm.privacy import Ledger, Released, Sensitive
-from ppsm.privacy.record import utc_text
 from ppsm.protocol.dossiers import archive_round
 from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import (
     FOLLOWS,
     LAST,
+    NO_MESSAGE,
     AbandonMessage,
     Ask,
     AskMessage,
@@ -48,16 +48,14 @@ from ppsm.protocol.messages import (
     Terms,
 )
 from ppsm.protocol.policy import Policy
-from ppsm.protocol.round_locks import RoundLocks, soon
-from ppsm.protocol.round_store import Round, RoundStore
+from ppsm.protocol.round_store import Round, RoundLocks, RoundStore, soon
 from ppsm.protocol.shared_market import Market, mechanism_of
 from ppsm.protocol.signatures import encoded, hash_of, is_signed_by, signed_message
 from ppsm.protocol.transport import RefusedError
+from ppsm.protocol.tuning import TUNING
 from ppsm.status import Status
 
 LOG = logging.getLogger("ppsm.protocol")
-# Larger numbers are no quantities of a market, and solvers stumble over them.
-_LARGEST_FELT = 1e9
 
 
 class _EndedError(Exception):
@@ -194,7 +192,7 @@ class FollowerDesk:
             raise RefusedError(404, "round", "There is no such round.")
         allowed = FOLLOWS[None if last is None else last.kind]
         in_order = message.kind in allowed and message.number == len(kept)
-        if not in_order or message.previous != ("0" * 64 if last is None else hash_of(last)):
+        if not in_order or message.previous != (NO_MESSAGE if last is None else hash_of(last)):
             raise RefusedError(409, "order", "The message does not continue the round: send what comes next.")
 
     def _note(self, party: str, message: Request) -> None:
@@ -206,7 +204,7 @@ class FollowerDesk:
         cost = self.policy.epsilon
 
         def insist(count: int, spent: float) -> None:
-            if count + 1 > allowance.rounds or spent + cost > allowance.epsilon * (1 + 1e-9):
+            if count + 1 > allowance.rounds or spent + cost > allowance.epsilon * (1 + TUNING.allowance_room):
                 raise _EndedError(
                     "limit",
                     f"The policy allows {allowance.rounds} rounds and epsilon = {allowance.epsilon:g} in "
@@ -238,7 +236,7 @@ class FollowerDesk:
     def _insist_on_time(self, message: Request) -> None:
         """End a round that has waited for too long; by our clock, not the sender's."""
         asked = self.store.messages(message.round)[message.number - 1]
-        waited = (self._now() - datetime.fromisoformat(asked.time)).total_seconds()
+        waited = (self.store.now() - datetime.fromisoformat(asked.time)).total_seconds()
         if waited > self.policy.round_timeout_s:
             raise _EndedError(
                 "expired",
@@ -320,22 +318,18 @@ class FollowerDesk:
         values = np.array(felt.values)
         if tuple(felt.names) != names or values.shape != (len(names),):
             raise _EndedError("unusable", "The decision names other things than this market feels.")
-        if (np.abs(values) > _LARGEST_FELT).any():
-            raise _EndedError("unusable", f"The decision has a number beyond {_LARGEST_FELT:g}.")
+        if (np.abs(values) > TUNING.largest_felt).any():
+            raise _EndedError("unusable", f"The decision has a number beyond {TUNING.largest_felt:g}.")
         return Decision(values, names, felt.unit, None, Status.INCUMBENT)
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self.store.clock(), UTC)
 
     def _signed(self, message: Request, body: Strict, kind: str) -> Reply:
         return signed_message(  # type: ignore[return-value]  # kinds of replies only
-            self.identity.key,
+            self.identity,
             body,
             kind=kind,
             round_id=message.round,
-            sender=self.identity.name,
             recipient=message.sender,
-            time=utc_text(self._now()),
+            time=self.store.now(),
             before=message,
         )
 

@@ -23,12 +23,11 @@ from ppsm.protocol.desk import FollowerDesk
 from ppsm.protocol.identities import PAGE_TOKEN, token_hash
 from ppsm.protocol.messages import Refusal, plain
 from ppsm.protocol.transport import RefusedError
+from ppsm.protocol.tuning import TUNING
 
 LOG = logging.getLogger("ppsm.protocol")
 OPEN_PATHS = ("/health", "/openapi.json")
 PAGE_PATHS = ("/",)
-# Rates of this many parties and addresses are remembered.
-_MOST_CALLERS = 10_000
 
 
 class CertificateProtocol(H11Protocol):
@@ -58,7 +57,7 @@ class Rates:
             left = min(self._per_minute, left + (now - then) * self._per_minute / 60.0)
             # The newest stand last, so that the first is the one that was quiet for longest.
             self._left[caller] = (max(left - 1.0, 0.0), now)
-            if len(self._left) > _MOST_CALLERS:
+            if len(self._left) > TUNING.most_callers:
                 del self._left[next(iter(self._left))]
         if left < 1.0:
             raise RefusedError(429, "rate", f"More than {self._per_minute:g} requests a minute: wait.")

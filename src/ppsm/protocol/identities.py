@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ppsm.errors import FileFormatError, InputError
-from ppsm.files import write_bytes_atomically
+from ppsm.files import OWNER_MODE, write_bytes_atomically
 
 IDENTITY, SIGNING_FILE, TLS_FILE, TLS_CERTIFICATE = (
     "identity.toml",
@@ -39,7 +39,6 @@ IDENTITY, SIGNING_FILE, TLS_FILE, TLS_CERTIFICATE = (
     "tls-certificate.pem",
 )
 AUTHORITY, TOKEN, PAGE_TOKEN, PEERS = "authority.pem", "token", "page-token", "peers"
-_SECRET = 0o600
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,15 +140,15 @@ def make_identities(
     keys = {name: Ed25519PrivateKey.generate() for name in parties}
     tokens = {name: secrets.token_urlsafe(32) for name in parties}
     (directory / "authority").mkdir(parents=True)
-    _write(directory / "authority" / "key.pem", _private_pem(authority.key), _SECRET)
+    _write(directory / "authority" / "key.pem", _private_pem(authority.key), OWNER_MODE)
     for name, key in keys.items():
         home = directory / name
         (home / PEERS).mkdir(parents=True)
         home.chmod(0o700)
         _write(home / IDENTITY, f'party = "{name}"\n'.encode())
-        _write(home / SIGNING_FILE, _private_pem(key), _SECRET)
-        _write(home / TOKEN, tokens[name].encode(), _SECRET)
-        _write(home / PAGE_TOKEN, secrets.token_urlsafe(16).encode(), _SECRET)
+        _write(home / SIGNING_FILE, _private_pem(key), OWNER_MODE)
+        _write(home / TOKEN, tokens[name].encode(), OWNER_MODE)
+        _write(home / PAGE_TOKEN, secrets.token_urlsafe(16).encode(), OWNER_MODE)
         for other in (each for each in parties if each != name):
             _write(home / PEERS / f"{other}.pem", _public_pem(keys[other].public_key()))
             _write(home / PEERS / f"{other}.token-sha256", token_hash(tokens[other]).encode())
@@ -208,7 +207,7 @@ def _write_certificate(
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
         .sign(authority.key, hashes.SHA256())
     )
-    _write(home / TLS_FILE, _private_pem(key), _SECRET)
+    _write(home / TLS_FILE, _private_pem(key), OWNER_MODE)
     _write(home / TLS_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
     _write(home / AUTHORITY, authority.certificate.public_bytes(serialization.Encoding.PEM))
 

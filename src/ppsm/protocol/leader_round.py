@@ -10,7 +10,6 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -19,13 +18,12 @@ from pydantic import ValidationError
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import PpsmError, ProtocolError
 from ppsm.fidelity.proof.certificate import Certificate, Claim, certify
-from ppsm.files import write_atomically
+from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.coordination import Outcome as ClearedGame
 from ppsm.mechanism.dossier import Dossier, Step
 from ppsm.mechanism.predictors import ModelBased
 from ppsm.mechanism.steps import StepLog
-from ppsm.privacy.record import utc_text
 from ppsm.protocol.dossiers import DOSSIER, Exchange, write_seal
 from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import (
@@ -49,14 +47,11 @@ from ppsm.protocol.shared_market import Market, mechanism_of
 from ppsm.protocol.signatures import hash_of, is_signed_by, signed_message
 from ppsm.protocol.transcript import Transcript
 from ppsm.protocol.transport import RefusedError, Transport, UnreachableError
+from ppsm.protocol.tuning import TUNING
 
 T = TypeVar("T")
 
 STEPS, EVALUATION = "own-steps.json", "evaluation.json"
-_OWN_MODE = 0o600
-# Refusals are not signed: what the wire has spoilt may be refused once, and be fine the next time.
-_TRIES_AFTER_REFUSAL = 4
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +180,7 @@ class LeaderRound:
             self._abandon("not decided")
             raise
         text = json.dumps([step.to_dict() for step in log.steps], allow_nan=False)
-        write_atomically(file, text, mode=_OWN_MODE)
+        write_atomically(file, text, mode=OWNER_MODE)
         return decision, log.steps
 
     def _restored(self, noisy: Noisy, decision: Decision) -> Exchange:
@@ -219,7 +214,7 @@ class LeaderRound:
 
     def _write_evaluation(self, cleared: ClearedGame) -> None:
         text = json.dumps(cleared.to_dict(), allow_nan=False, indent=1)
-        write_atomically(self.directory / EVALUATION, text + "\n", mode=_OWN_MODE)
+        write_atomically(self.directory / EVALUATION, text + "\n", mode=OWNER_MODE)
 
     def _felt(self, felt: FloatArray | None, unit: str) -> Felt:
         names = self.market.side.felt_names
@@ -260,13 +255,12 @@ class LeaderRound:
 
     def _signed(self, kind: str, body: Strict, before: Request | Reply | None) -> Request:
         return signed_message(  # type: ignore[return-value]  # kinds of requests only
-            self.identity.key,
+            self.identity,
             body,
             kind=kind,
             round_id=self.round_id,
-            sender=self.identity.name,
             recipient=self.follower,
-            time=utc_text(datetime.fromtimestamp(self.store.clock(), UTC)),
+            time=self.store.now(),
             before=before,
         )
 
@@ -284,20 +278,20 @@ class LeaderRound:
 
     def _persistently(self, action: Callable[[], T]) -> T:
         """Try until something comes back, while patience lasts; the other side takes repetitions well."""
-        deadline, wait, refused = time.monotonic() + self.patience_s, _FIRST_WAIT_S, 0
+        deadline, wait, refused = time.monotonic() + self.patience_s, TUNING.first_wait_s, 0
         while True:
             try:
                 return action()
             except (RefusedError, UnreachableError) as error:
                 trouble = error
             refused += isinstance(trouble, RefusedError) and not trouble.passes
-            if refused >= _TRIES_AFTER_REFUSAL or time.monotonic() > deadline:
+            if refused >= TUNING.tries_after_refusal or time.monotonic() > deadline:
                 raise ProtocolError(
                     f"The follower does not answer as it should ({trouble}): run the same command again to "
                     "go on with the round."
                 ) from None
             self._sleep(wait * (0.5 + random.random()))  # noqa: S311 - leaders shall not all come at once
-            wait = min(2.0 * wait, _LONGEST_WAIT_S)
+            wait = min(2.0 * wait, TUNING.longest_wait_s)
 
 
 def claim_of(side: Coordination, exchange: Exchange) -> Claim:

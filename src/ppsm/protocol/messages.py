@@ -5,11 +5,11 @@ No field takes a secret: the only vectors are a :class:`ReleasedVector`, which i
 fields, numbers that are not finite, and texts or lists without end are refused.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from ppsm.privacy.released import NOT_PRIVATE, Released, require_released
+from ppsm.privacy.released import Released, require_released
 
 FORMAT: Literal["ppsm-message/1"] = "ppsm-message/1"
 LONGEST_LIST = 20_000
@@ -213,8 +213,11 @@ class Closed(Strict):
     """The follower has noted that the leader has ended the round."""
 
 
-class Envelope(Strict):
-    """What all messages have: their place in the chain of a round, and who says so to whom."""
+Body = TypeVar("Body", bound=Strict)
+
+
+class Envelope(Strict, Generic[Body]):
+    """What all messages have: their place in the chain of a round, who says so to whom, and what is said."""
 
     format: Literal["ppsm-message/1"] = FORMAT
     round: RoundId
@@ -224,85 +227,70 @@ class Envelope(Strict):
     time: UtcTime
     previous: Hash
     signature: Signature
+    body: Body
 
 
-class AskMessage(Envelope):
+class AskMessage(Envelope[Ask]):
     """The first message of a round."""
 
     kind: Literal["ask"] = "ask"
-    body: Ask
 
 
-class NoisyMessage(Envelope):
+class NoisyMessage(Envelope[Noisy]):
     """The reply to ``ask``."""
 
     kind: Literal["noisy"] = "noisy"
-    body: Noisy
 
 
-class DecisionMessage(Envelope):
+class DecisionMessage(Envelope[Felt]):
     """Step 2b as the market feels it."""
 
     kind: Literal["decision"] = "decision"
-    body: Felt
 
 
-class RestoredMessage(Envelope):
+class RestoredMessage(Envelope[Restored]):
     """The reply to ``decision``."""
 
     kind: Literal["restored"] = "restored"
-    body: Restored
 
 
-class CommitmentMessage(Envelope):
+class CommitmentMessage(Envelope[Felt]):
     """The leader's final decision as the market feels it."""
 
     kind: Literal["commitment"] = "commitment"
-    body: Felt
 
 
-class OutcomeMessage(Envelope):
+class OutcomeMessage(Envelope[Outcome]):
     """The reply to ``commitment``."""
 
     kind: Literal["outcome"] = "outcome"
-    body: Outcome
 
 
-class FailedMessage(Envelope):
+class FailedMessage(Envelope[Failed]):
     """Instead of any reply: the round is over."""
 
     kind: Literal["failed"] = "failed"
-    body: Failed
 
 
-class AbandonMessage(Envelope):
+class AbandonMessage(Envelope[Abandon]):
     """Instead of what the leader would send next: the round is over."""
 
     kind: Literal["abandon"] = "abandon"
-    body: Abandon
 
 
-class ClosedMessage(Envelope):
+class ClosedMessage(Envelope[Closed]):
     """The reply to ``abandon``."""
 
     kind: Literal["closed"] = "closed"
-    body: Closed
 
 
 Request = AskMessage | DecisionMessage | CommitmentMessage | AbandonMessage
 Reply = NoisyMessage | RestoredMessage | OutcomeMessage | FailedMessage | ClosedMessage
 Message = Annotated[Request | Reply, Field(discriminator="kind")]
 
-MESSAGES: dict[str, type[Request] | type[Reply]] = {
-    "ask": AskMessage,
-    "noisy": NoisyMessage,
-    "decision": DecisionMessage,
-    "restored": RestoredMessage,
-    "commitment": CommitmentMessage,
-    "outcome": OutcomeMessage,
-    "failed": FailedMessage,
-    "abandon": AbandonMessage,
-    "closed": ClosedMessage,
+REQUESTS = {each.model_fields["kind"].default: each for each in get_args(Request)}
+MESSAGES: dict[str, type[Request] | type[Reply]] = REQUESTS | {
+    each.model_fields["kind"].default: each for each in get_args(Reply)
 }
 # What may follow what; an empty tuple ends the round. None is the beginning.
 FOLLOWS: dict[str | None, tuple[str, ...]] = {
@@ -318,10 +306,8 @@ FOLLOWS: dict[str | None, tuple[str, ...]] = {
     "closed": (),
 }
 LAST = tuple(kind for kind, after in FOLLOWS.items() if not after)
-REQUESTS = ("ask", "decision", "commitment", "abandon")
 
 message_adapter: TypeAdapter[Request | Reply] = TypeAdapter(Message)
-NOTICE = NOT_PRIVATE
 
 
 class Refusal(Strict):

@@ -25,11 +25,10 @@ from ppsm.protocol.desk import FollowerDesk
 from ppsm.protocol.leader_round import LeaderResult
 from ppsm.protocol.messages import FailedMessage, NoisyMessage, Reply, Request, RestoredMessage
 from ppsm.protocol.round_store import Round
+from ppsm.protocol.tuning import TUNING
 
 PAGE = "round.html"
 _DAY_S = 86_400.0
-# A page shows so many of each; the rest is in the store.
-_SHOWN = 50
 _STATES = {
     "ask": "noise not drawn yet",
     "noisy": "waits for the decision",
@@ -45,7 +44,7 @@ _STATES = {
 
 def follower_page(desk: FollowerDesk) -> str:
     """The follower's page as it is now."""
-    rounds = desk.store.rounds(newest=_SHOWN)
+    rounds = desk.store.rounds(newest=TUNING.shown)
     said = {each.id: desk.store.messages(each.id) for each in rounds}
     return _render(
         "follower.html",
@@ -58,7 +57,7 @@ def follower_page(desk: FollowerDesk) -> str:
         releases=[found for each in rounds if (found := _release(each, said[each.id])) is not None],
         refusals=[
             {"time": _time(each.time), "peer": each.peer, "code": each.code, "message": each.message}
-            for each in desk.store.refusals(newest=_SHOWN)
+            for each in desk.store.refusals(newest=TUNING.shown)
         ],
     )
 

@@ -8,19 +8,22 @@ import os
 import sqlite3
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ppsm.errors import ProtocolError
+from ppsm.files import OWNER_MODE
 from ppsm.protocol.messages import LAST, Reply, Request, message_adapter
 from ppsm.protocol.signatures import encoded
+from ppsm.protocol.transport import RefusedError
+from ppsm.protocol.tuning import TUNING
 
 APPLICATION_ID = 0x70707273  # "pprs"
-_KEPT_REFUSALS = 1000
-_TIMEOUT_S = 10.0
 _SCHEMA = (
     """CREATE TABLE rounds (
     id TEXT PRIMARY KEY, peer TEXT NOT NULL, epsilon REAL NOT NULL, opened REAL NOT NULL,
@@ -82,9 +85,9 @@ class RoundStore:
         self.path, self.clock = path, clock
         self._lock = threading.RLock()
         with self._translated():
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, OWNER_MODE))
             self._connection = sqlite3.connect(
-                path, timeout=_TIMEOUT_S, isolation_level=None, check_same_thread=False
+                path, timeout=TUNING.store_wait_s, isolation_level=None, check_same_thread=False
             )
             # EXTRA, as in the ledger: a commit returns once it has reached the disk.
             self._connection.execute("PRAGMA synchronous = EXTRA")
@@ -101,6 +104,10 @@ class RoundStore:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             for statement in _SCHEMA:
                 connection.execute(statement)
+
+    def now(self) -> datetime:
+        """The time by the clock."""
+        return datetime.fromtimestamp(self.clock(), UTC)
 
     def close(self) -> None:
         """Close the file."""
@@ -139,11 +146,9 @@ class RoundStore:
         ``insist`` gets the number of rounds that the peer has opened since a time and what they may have
         cost, in the transaction that adds this one, and raises where that is too much.
         """
-        query = "SELECT COUNT(*), COALESCE(SUM(epsilon), 0.0) FROM rounds WHERE peer = ? AND opened >= ?"
         now = self.clock()
         with self._transaction() as connection:
-            count, spent = connection.execute(query + " AND epsilon > 0", (peer, since)).fetchone()
-            insist(int(count), float(spent))
+            insist(*self.spent_by(peer, since))
             self._insert(connection, first, peer, epsilon, now)
 
     def open(self, first: Request, peer: str) -> None:
@@ -210,7 +215,7 @@ class RoundStore:
             row = (self.clock(), peer, code, message)
             connection.execute("INSERT INTO refusals (time, peer, code, message) VALUES (?, ?, ?, ?)", row)
             connection.execute(
-                "DELETE FROM refusals WHERE id <= (SELECT MAX(id) FROM refusals) - ?", (_KEPT_REFUSALS,)
+                "DELETE FROM refusals WHERE id <= (SELECT MAX(id) FROM refusals) - ?", (TUNING.kept_refusals,)
             )
 
     def refusals(self, *, newest: int = 50) -> list[RefusalNote]:
@@ -221,3 +226,38 @@ class RoundStore:
     def _read(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
         with self._lock, self._translated():
             return self._connection.execute(query, values).fetchall()
+
+
+@contextmanager
+def soon(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock; a request that would wait for long is to come again instead of keeping a thread."""
+    if not lock.acquire(timeout=TUNING.longest_lock_wait_s):
+        raise RefusedError(503, "busy", "The follower is busy with other rounds: repeat the request.")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class RoundLocks:
+    """One lock for each round that somebody is busy with."""
+
+    def __init__(self) -> None:
+        self._all = threading.Lock()
+        self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._users: dict[str, int] = defaultdict(int)
+
+    @contextmanager
+    def held(self, name: str) -> Iterator[None]:
+        """Hold the lock of a round; it is forgotten when nobody wants it any more."""
+        with self._all:
+            self._users[name] += 1
+            lock = self._locks[name]
+        try:
+            with soon(lock):
+                yield
+        finally:
+            with self._all:
+                self._users[name] -= 1
+                if not self._users[name]:
+                    del self._users[name], self._locks[name]

@@ -40,6 +40,7 @@ from ppsm.protocol.messages import Request as SignedRequest
 from ppsm.protocol.signatures import encoded
 from ppsm.protocol.transcript import Transcript
 from ppsm.protocol.transport import RefusedError
+from ppsm.protocol.tuning import TUNING
 
 RoundPath = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -194,8 +195,8 @@ def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvi
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=10,
+        timeout_keep_alive=TUNING.keep_alive_s,
+        timeout_graceful_shutdown=TUNING.shutdown_s,
         **secured,
     )
     return uvicorn.Server(config)

@@ -6,12 +6,15 @@ the same double). The hash of a message covers its signature too.
 
 import hashlib
 import json
+from datetime import datetime
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from ppsm.errors import FileFormatError
+from ppsm.privacy.record import utc_text
+from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import MESSAGES, NO_MESSAGE, Reply, Request, Strict, plain
 
 _UNSIGNED = "0" * 128
@@ -38,28 +41,27 @@ def hash_of(message: Request | Reply) -> str:
 
 
 def signed_message(
-    key: Ed25519PrivateKey,
+    sender: Identity,
     body: Strict,
     *,
     kind: str,
     round_id: str,
-    sender: str,
     recipient: str,
-    time: str,
+    time: datetime,
     before: Request | Reply | None,
 ) -> Request | Reply:
     """The next message of a chain."""
     draft = MESSAGES[kind](
         round=round_id,
         number=0 if before is None else before.number + 1,
-        sender=sender,
+        sender=sender.name,
         recipient=recipient,
-        time=time,
+        time=utc_text(time),
         previous=NO_MESSAGE if before is None else hash_of(before),
         signature=_UNSIGNED,
         body=body,  # type: ignore[arg-type]  # checked when it runs, by kind
     )
-    return draft.model_copy(update={"signature": sign(key, _content(draft))})
+    return draft.model_copy(update={"signature": sign(sender.key, _content(draft))})
 
 
 def is_signed_by(message: Request | Reply, key: Ed25519PublicKey) -> bool:

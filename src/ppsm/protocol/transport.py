@@ -1,14 +1,20 @@
-"""What carries messages from the leader to the follower and replies back; here in memory.
+"""What carries messages from the leader to the follower and replies back: in memory, or over HTTP.
 
 A transport may lose, repeat, delay or spoil what it carries: what arrives is checked by whoever receives it.
 """
 
+import ssl
 from collections.abc import Callable
 from typing import Protocol
 
-from ppsm.errors import ProtocolError
-from ppsm.protocol.messages import Reply, Request, Terms, message_adapter
+import httpx
+from pydantic import ValidationError
+
+from ppsm.errors import InputError, ProtocolError
+from ppsm.protocol.identities import AUTHORITY, TLS_CERTIFICATE, TLS_FILE, TOKEN, Identity
+from ppsm.protocol.messages import Refusal, Reply, Request, Terms, message_adapter
 from ppsm.protocol.signatures import decoded, encoded
+from ppsm.protocol.tuning import TUNING
 
 
 class RefusedError(ProtocolError):
@@ -81,3 +87,91 @@ class InMemoryTransport:
     def _carried(self, content: bytes) -> bytes:
         self._on_wire(content)
         return content
+
+
+class HttpTransport:
+    """Delivers messages to a follower's service, with TLS where its address begins with ``https``.
+
+    Parameters
+    ----------
+    address
+        Such as ``https://gas.example:8443``.
+    identity
+        Whose certificate and token are shown.
+    timeout_s
+        For one request; a repeated one finds what was done meanwhile.
+    """
+
+    def __init__(self, address: str, identity: Identity, *, timeout_s: float = 60.0) -> None:
+        if not address.startswith(("https://", "http://")):
+            raise InputError(f"the follower is '{address}', expected an address such as https://HOST:PORT.")
+        headers = {}
+        token = identity.text(TOKEN)
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        self._client = httpx.Client(
+            base_url=address,
+            headers=headers,
+            verify=_context(identity) if address.startswith("https://") else _no_context(),
+            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, TUNING.connect_s)),
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+
+    def terms(self) -> Terms:
+        """What the follower's policy says."""
+        try:
+            return Terms.model_validate_json(self._asked("GET", "/v1/terms"))
+        except ValidationError:
+            raise UnreachableError("What came back are no terms.") from None
+
+    def deliver(self, message: Request) -> Reply:
+        """Send a message and return what came back."""
+        path = f"/v1/rounds/{message.round}/{message.kind}"
+        return message_adapter.validate_json(self._asked("PUT", path, encoded(message)))  # type: ignore[return-value]
+
+    def _asked(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        headers = {} if content is None else {"Content-Type": "application/json"}
+        try:
+            with self._client.stream(method, path, content=content, headers=headers) as response:
+                body = b""
+                for part in response.iter_bytes():
+                    body += part
+                    if len(body) > TUNING.largest_reply_bytes:
+                        raise UnreachableError("The reply has no end.")
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"{type(error).__name__}: {error}"[:300]) from None
+        if response.status_code == httpx.codes.OK:
+            return body
+        raise _refusal(response.status_code, body)
+
+
+def _refusal(status: int, body: bytes) -> ProtocolError:
+    try:
+        told = Refusal.model_validate_json(body)
+    except ValidationError:
+        return UnreachableError(f"HTTP status {status}")
+    return RefusedError(status, told.code, told.message)
+
+
+def _no_context() -> ssl.SSLContext:
+    """For connections without TLS: one that trusts nobody, should a connection turn out to have it."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _context(identity: Identity) -> ssl.SSLContext:
+    home = identity.directory
+    try:
+        context = ssl.create_default_context(cafile=home / AUTHORITY)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(home / TLS_CERTIFICATE, home / TLS_FILE)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(
+            f"{home} has no usable certificate ({type(error).__name__}), expected {AUTHORITY}, "
+            f"{TLS_CERTIFICATE} and {TLS_FILE}: put them there."
+        ) from None
+    return context

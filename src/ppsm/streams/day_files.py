@@ -12,13 +12,12 @@ from typing import Any
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError
-from ppsm.files import of_format, write_atomically
+from ppsm.files import OWNER_MODE, of_format, write_atomically
 from ppsm.mechanism.coordination import Outcome
 from ppsm.privacy.distance import NoisyDistance
 from ppsm.privacy.released import Released
 
 FORMAT = "ppsm-stream-day/1"
-OWNER_MODE = 0o600
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
