@@ -7,8 +7,8 @@ import sys
 
 from tests.streams.faults import PLANTED, PROMISE, WHERE, honest
 
-from ppsm.streams.audit import audit_stream
 from ppsm.streams.policies import Absorption, Distribution
+from ppsm.streams.stream_audit import audit_stream
 
 _FAULT_RUNS = 5_000
 

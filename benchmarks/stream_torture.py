@@ -21,7 +21,7 @@ from tests.streams.small import days, ledger_for, market, settings
 from ppsm.arrays import FloatArray
 from ppsm.privacy import Ledger
 from ppsm.privacy.noise import ExactLaplace
-from ppsm.streams.run import StreamRun
+from ppsm.streams.stream_run import StreamRun
 
 DAYS = 12
 # What differs between any two runs: times, names of ledgers, hashes.

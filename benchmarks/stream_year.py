@@ -34,7 +34,7 @@ from ppsm.privacy import Sensitive
 from ppsm.streams.engine import PublicDay
 from ppsm.streams.policies import Absorption, Daily, Distribution, Policy, Regular
 from ppsm.streams.promise import Promise
-from ppsm.streams.run import Settings, StreamDay, StreamRun
+from ppsm.streams.stream_run import Settings, StreamDay, StreamRun
 
 # Mean temperature of each month in whole degrees Fahrenheit: an assumption near the normals of Boston,
 # not read off their table.

@@ -7,10 +7,11 @@ from decimal import Decimal
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.streams.audit import PublicAnswer, PublicMeter, PublicSample, SmallStream
+from ppsm.streams.meters import PublicAnswer, PublicMeter, PublicSample
 from ppsm.streams.policies import Absorption, Daily, Plan, Policy
 from ppsm.streams.promise import Promise
 from ppsm.streams.reconstruction import Knowledge, Spread
+from ppsm.streams.stream_audit import SmallStream
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from ppsm.privacy import Ledger, LedgerKeeper, Sensitive
 from ppsm.streams.engine import PublicDay
 from ppsm.streams.policies import Absorption, Policy
 from ppsm.streams.promise import Promise
-from ppsm.streams.run import Settings, StreamDay
+from ppsm.streams.stream_run import Settings, StreamDay
 
 DATASET = "orders/daily"
 UNIT = "containers"

@@ -14,10 +14,10 @@ from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
+from ppsm.cli.number_options import fraction, numbers
 from ppsm.cli.output import summary_lines, writable_directory
 from ppsm.cli.progress import steps
 from ppsm.cli.secret import DemandSheet, DemandUnit, owner_directory, read_secret
-from ppsm.cli.units import fraction, numbers
 from ppsm.errors import InputError, PpsmError
 from ppsm.files import OWNER_MODE, write_atomically
 

@@ -17,9 +17,9 @@ from ppsm.cases import Case, load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli.app import app, examples, interruptible
+from ppsm.cli.number_options import fraction
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import DemandSheet, DemandUnit, owner_directory, read_secret
-from ppsm.cli.units import fraction
 from ppsm.errors import InputError
 from ppsm.privacy import Sensitive
 

@@ -22,7 +22,7 @@ from ppsm.privacy import Ledger, Sensitive
 from ppsm.privacy.ledger_place import default_ledger
 
 if TYPE_CHECKING:
-    from ppsm.streams.run import StreamDay, StreamRun
+    from ppsm.streams.stream_run import StreamDay, StreamRun
 
 
 class PolicyName(StrEnum):
@@ -102,7 +102,7 @@ def stream(
 def _days(case: Case, directory: Path, shape: Path, dataset: str) -> "list[StreamDay]":
     """The secret days in order, each with what is publicly known of it."""
     from ppsm.streams.engine import PublicDay
-    from ppsm.streams.run import StreamDay
+    from ppsm.streams.stream_run import StreamDay
 
     relative = {row.day: row.share_of_maximum for row in read_table(shape, ShapeRow)}
     files = sorted(directory.glob("*.csv"))
@@ -147,7 +147,7 @@ def _run(
     from ppsm.mechanism import PPSM
     from ppsm.streams.policies import POLICIES
     from ppsm.streams.promise import Promise
-    from ppsm.streams.run import Settings, StreamRun
+    from ppsm.streams.stream_run import Settings, StreamRun
 
     settings = Settings(
         promise=Promise(alpha=alpha, epsilon=epsilon, window=window),

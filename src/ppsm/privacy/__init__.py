@@ -17,14 +17,14 @@
     publication, owner_only    the owner's acts: published figures on record, and what stays at home
     provenance                 where what a release uses came from
     statement                  what a release promises, in words and figures
-    audit, events              evidence against a mechanism's claim, and the statistics behind it
+    mechanism_audit, events    evidence against a mechanism's claim, and the statistics behind it
 """
 
-from ppsm.privacy.audit import AuditReport, audit_laplace, audit_mechanism
 from ppsm.privacy.balance import Balance, price
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger, LedgerKeeper
 from ppsm.privacy.ledger_verification import LedgerVerification
+from ppsm.privacy.mechanism_audit import AuditReport, audit_laplace, audit_mechanism
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.provenance import Provenance, Taint
 from ppsm.privacy.publication import (

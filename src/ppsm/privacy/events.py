@@ -31,39 +31,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray
+from ppsm.privacy.tuning import TUNING
 
 FAMILIES = ("thresholds", "intervals", "likelihood-ratio sets")
-
-
-@dataclass(frozen=True, kw_only=True)
-class EventTuning:
-    """How events are searched for; the bound is sound for any choice.
-
-    Attributes
-    ----------
-    quantiles
-        Cells of a histogram, without the finer ones at both ends.
-    atom_count, most_atoms
-        Exact values that come up at least so often, and at most so many of them, get cells of their own.
-    fit, pick
-        Shares of the runs that fit histograms and that pick events; all others measure. Fitting and picking
-        are kept apart for power, not for soundness: a histogram flatters itself on the runs it was fitted to.
-    most_statistics
-        That are tried where there are more.
-    ridge
-        The penalty on the squared weights of the regression: without one it fits what is chance.
-    """
-
-    quantiles: int = 64
-    atom_count: int = 5
-    most_atoms: int = 16
-    fit: float = 0.15
-    pick: float = 0.15
-    most_statistics: int = 200
-    ridge: float = 10.0
-
-
-TUNING = EventTuning()
 
 
 @dataclass(frozen=True)
@@ -318,13 +288,13 @@ def _regression_on_ranks(first: FloatArray, second: FloatArray, entries: IntArra
     return Statistic("regression on ranks", of)
 
 
-def _logistic_weights(features: FloatArray, labels: FloatArray, steps: int = 8) -> FloatArray:
+def _logistic_weights(features: FloatArray, labels: FloatArray) -> FloatArray:
     """Weights of a ridge-penalised logistic regression, by Newton's method."""
     spread = features.std(axis=0)
     spread[spread == 0.0] = 1.0
     centred = (features - features.mean(axis=0)) / spread
     weights = np.zeros(centred.shape[1])
-    for _ in range(steps):
+    for _ in range(TUNING.regression_steps):
         chance = 1.0 / (1.0 + np.exp(-centred @ weights))
         slope = centred.T @ (chance - labels) + TUNING.ridge * weights
         curvature = (centred.T * (chance * (1.0 - chance))) @ centred

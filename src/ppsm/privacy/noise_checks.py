@@ -16,16 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppsm.arrays import FloatArray
-
-# Two draws closer than this (in scales) count as the same number, unless floats themselves are coarser.
-FINEST_RESOLUTION = 1e-13
-# Values at the end of the range that make up this share of all were put there by clipping.
-_CLIPPED_SHARE = 0.02
-# Steps of a grid that outputs may lie on: more of them than this are just floats.
-_MOST_STEPS = 1e8
-# Noise this far off its claimed scale is brought to scale before independence is tested: a wrong size is
-# found by other checks and must not be taken for dependence.
-_LARGELY_OFF = 1.25
+from ppsm.privacy.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,7 @@ class Treatment:
     def of(cls, outputs: FloatArray) -> "Treatment":
         """What shows in all outputs together."""
         values, counts = np.unique(outputs, return_counts=True)
-        often = counts >= max(2.0, _CLIPPED_SHARE * outputs.size)
+        often = counts >= max(2.0, TUNING.clipped_share * outputs.size)
         step = _grid_step(values)
         # On a coarse grid every value is frequent: ends count as clipped if they are more so than the next.
         low = often[0] and (len(values) < 2 or counts[0] > counts[1])
@@ -86,7 +77,7 @@ def _grid_step(values: FloatArray) -> float:
         return 0.0
     span = float(values[-1] - values[0])
     count = np.round(span / float(np.diff(values).min()))
-    if not count < _MOST_STEPS:
+    if not count < TUNING.most_steps:
         return 0.0
     # The least gap has lost digits; the span has not.
     step = span / float(count)
@@ -153,11 +144,11 @@ def check_outputs(
     # Noise cannot be told apart more finely than the floats that carry it.
     spacing = 4.0 * float(np.spacing(np.abs(outputs).max())) / scale
     noise = [Noise.of(each, point, scale, treatment) for each, point in zip(outputs, inputs, strict=True)]
-    return check_noise(noise[0], noise[1], failure, max(FINEST_RESOLUTION, spacing))
+    return check_noise(noise[0], noise[1], failure, max(TUNING.finest_resolution, spacing))
 
 
 def check_noise(
-    first: Noise, second: Noise, failure: float, resolution: float = FINEST_RESOLUTION
+    first: Noise, second: Noise, failure: float, resolution: float = TUNING.finest_resolution
 ) -> tuple[NoiseCheck, ...]:
     """Check the noise drawn for two inputs.
 
@@ -258,7 +249,7 @@ def _repeated_runs(first: Noise, second: Noise) -> float:
 def _to_scale(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Divide noise that is largely off its claimed scale by its own, which its median tells."""
     own = float(np.median(np.abs(np.concatenate([first, second])))) / math.log(2.0)
-    if own == 0 or 1.0 / _LARGELY_OFF <= own <= _LARGELY_OFF:
+    if own == 0 or 1.0 / TUNING.largely_off <= own <= TUNING.largely_off:
         return first, second
     return first / own, second / own
 

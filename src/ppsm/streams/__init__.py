@@ -6,10 +6,12 @@
     policies         the menu: daily, regular, distribution, absorption
     reconstruction   what public knowledge and earlier releases say of a day (a filter)
     engine           one day after the other: forecast, question, sample, estimate
-    meters           what its questions are put to: a secret behind a ledger, or seeded noise
-    run, day_files   a stream on disk, which can be stopped anywhere and gone on with
+    meters           what its questions are put to: a secret behind a ledger, seeded noise, test data
+    stream_run       a stream on disk, which can be stopped anywhere and gone on with
+    day_files        a released day as a file, and what is kept until it is written
     page             what it came to, for everybody and for the owner
-    audit            evidence against the promise, on neighbouring streams of public data
+    stream_audit     evidence against the promise, on neighbouring streams of public data
+    tuning           the numbers that nobody is asked for
 """
 
 from typing import TYPE_CHECKING
@@ -17,13 +19,13 @@ from typing import TYPE_CHECKING
 from ppsm.front_door import front_door
 
 if TYPE_CHECKING:
-    from ppsm.streams.audit import audit_stream
     from ppsm.streams.day_files import ReleasedDay
     from ppsm.streams.engine import PublicDay
     from ppsm.streams.policies import Absorption, Daily, Distribution, Regular
     from ppsm.streams.promise import Promise
     from ppsm.streams.reconstruction import Knowledge, Spread
-    from ppsm.streams.run import Settings, StreamDay, StreamRun
+    from ppsm.streams.stream_audit import audit_stream
+    from ppsm.streams.stream_run import Settings, StreamDay, StreamRun
 
 __all__ = [
     "Absorption",
@@ -44,12 +46,12 @@ __all__ = [
 __getattr__, __dir__ = front_door(
     __name__,
     {
-        "audit": ("audit_stream",),
+        "stream_audit": ("audit_stream",),
         "day_files": ("ReleasedDay",),
         "engine": ("PublicDay",),
         "policies": ("Absorption", "Daily", "Distribution", "Regular"),
         "promise": ("Promise",),
         "reconstruction": ("Knowledge", "Spread"),
-        "run": ("Settings", "StreamDay", "StreamRun"),
+        "stream_run": ("Settings", "StreamDay", "StreamRun"),
     },
 )

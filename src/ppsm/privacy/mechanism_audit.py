@@ -25,13 +25,13 @@ from ppsm.privacy.events import FamilyBound, lower_bounds
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.noise_checks import NoiseCheck, check_outputs
 from ppsm.privacy.record import integer, positive_number
+from ppsm.privacy.tuning import TUNING
 
 Mechanism = Callable[[FloatArray], ArrayLike]
 Progress = Callable[[int], None]
 
 LEAST_SAMPLES = 200
 DEFAULT_CONFIDENCE = 0.999
-_ROWS_AT_ONCE = 500
 # Outputs that are no numbers are outcomes like any other: they go where no honest number is.
 _NOT_A_NUMBER, _INFINITE = 1e150, 1e149
 
@@ -230,8 +230,8 @@ def _collect(
     """Run the mechanism many times on one input and return one output per row."""
     vector = np.atleast_1d(np.asarray(point, dtype=np.float64))
     blocks: list[FloatArray] = []
-    for start in range(0, samples, _ROWS_AT_ONCE):
-        rows = min(_ROWS_AT_ONCE, samples - start)
+    for start in range(0, samples, TUNING.rows_at_once):
+        rows = min(TUNING.rows_at_once, samples - start)
         if batched:
             block = np.asarray(mechanism(np.tile(vector, (rows, 1))), dtype=np.float64)
         else:

@@ -6,70 +6,19 @@ The audited output is more than an attacker sees: the noisy answers are in it to
 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import lru_cache
 
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.privacy.audit import DEFAULT_CONFIDENCE, AuditReport, audit_mechanism
-from ppsm.privacy.distance import DistanceMechanism
-from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.measurements import exact_distance
-from ppsm.privacy.noise import ExactLaplace
+from ppsm.privacy.mechanism_audit import DEFAULT_CONFIDENCE, AuditReport, audit_mechanism
 from ppsm.streams.engine import PublicDay, Stream
+from ppsm.streams.meters import PublicMeter
 from ppsm.streams.policies import Policy
 from ppsm.streams.promise import Promise
 from ppsm.streams.reconstruction import Knowledge
+from ppsm.streams.tuning import TUNING
 
 _FIRST = date(2026, 1, 1)
-# Stands for an answer or a sample that there is none of, where no honest number is.
-_NONE = -1e6
-
-
-@dataclass(frozen=True, eq=False)
-class PublicSample:
-    """A noisy day of test data."""
-
-    values: FloatArray
-    total: float | None
-    scale: float
-    total_scale: float | None
-
-
-@dataclass(frozen=True)
-class PublicAnswer:
-    """A noisy distance of test data."""
-
-    value: float
-
-
-# Made once for each epsilon: making a sampler takes longer than drawing from it.
-@lru_cache(maxsize=256)
-def _entries(alpha: float, epsilon: float, size: int) -> ExactLaplace:
-    return ExactLaplace(size=size, scale=LaplaceMechanism(alpha=alpha, epsilon=epsilon).scale)
-
-
-@lru_cache(maxsize=256)
-def _distance(alpha: float, epsilon: float) -> ExactLaplace:
-    return ExactLaplace(size=1, scale=DistanceMechanism(alpha=alpha, epsilon=epsilon).scale)
-
-
-@dataclass(frozen=True, eq=False)
-class PublicMeter:
-    """A day of public test data; the noise is that of a release, and nothing is charged."""
-
-    values: FloatArray
-    alpha: float
-
-    def ask(self, reference: FloatArray, epsilon: float) -> PublicAnswer:
-        """How far the day is from a public vector."""
-        exact = np.array([exact_distance(self.values, reference, self.alpha)])
-        return PublicAnswer(float(_distance(self.alpha, epsilon).add_to(exact)[0]))
-
-    def sample(self, epsilon: float) -> PublicSample:
-        """The day itself."""
-        noise = _entries(self.alpha, epsilon, self.values.size)
-        return PublicSample(noise.add_to(self.values), None, noise.scale, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,14 +50,14 @@ class SmallStream:
         """All that leaves when the days of a flat vector are released: answers, samples, estimates."""
         size = len(self.profile)
         profile = np.array(self.profile)
-        wide = np.zeros(size), np.full(size, 1e6)
+        wide = np.zeros(size), np.full(size, TUNING.most)
         engine = Stream(self.promise, self.policy, wide, self.knowledge)
         seen = []
         for index, values in enumerate(stream.reshape(self.days, size)):
             public = PublicDay(_FIRST + timedelta(days=index), profile)
             result = engine.run(public, self.meter(values, index))
-            answer = _NONE if result.answer is None else result.answer.value
-            sample = np.full(size, _NONE) if result.sample is None else result.sample.values
+            answer = TUNING.nothing if result.answer is None else result.answer.value
+            sample = np.full(size, TUNING.nothing) if result.sample is None else result.sample.values
             seen.append(np.concatenate([[answer, float(result.sample is not None)], sample]))
             seen.append(result.estimate.mean)
         return np.concatenate(seen)

@@ -21,25 +21,22 @@ from pathlib import Path
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.errors import FileFormatError, InputError, LedgerError
+from ppsm.errors import FileFormatError, InputError
 from ppsm.files import alone, write_atomically
 from ppsm.mechanism.coordination import Coordination, Outcome
 from ppsm.mechanism.mechanisms import PPSM_p
 from ppsm.mechanism.predictors import Predictor
 from ppsm.privacy.distance import NoisyDistance
 from ppsm.privacy.ledger import Ledger
-from ppsm.privacy.record import Asked
 from ppsm.privacy.released import Released
 from ppsm.privacy.sensitive import Sensitive
 from ppsm.streams.day_files import Kept, ReleasedDay
 from ppsm.streams.engine import DayResult, Meter, PublicDay, Stream
-from ppsm.streams.meters import Sample, SecretMeter, SeededMeter
+from ppsm.streams.meters import ResumedMeter, Sample, SecretMeter, SeededMeter
 from ppsm.streams.policies import Policy
 from ppsm.streams.promise import Promise
 from ppsm.streams.reconstruction import Knowledge
-
-# Shares by which a vector that the leader has no answer to is pulled towards one that it had an answer to.
-PULLS = (0.25, 0.5, 0.75, 1.0)
+from ppsm.streams.tuning import TUNING
 
 Game = Callable[[date], Coordination]
 
@@ -203,7 +200,7 @@ class StreamRun:
             keep_answer=kept.keep_answer,
             keep_sample=kept.keep_sample,
         )
-        return _Resumed(fresh, kept)
+        return ResumedMeter(fresh, kept)
 
     def _repaired(
         self, result: DayResult[NoisyDistance, Sample], game: Coordination, before: "_Before"
@@ -261,7 +258,7 @@ def played(
     if outcome.feasible:
         return values, 0.0, outcome
     for anchor in anchors:
-        for share in PULLS:
+        for share in TUNING.pulls:
             candidate = (1.0 - share) * values + share * anchor
             found = game.clear(candidate)
             if found.feasible:
@@ -280,39 +277,3 @@ def _read_again(stream: Stream, public: PublicDay, file: Path) -> ReleasedDay:
     begun = stream.begin(public)
     stream.end(begun, found.answer, None if found.noisy is None else Sample(found.noisy))
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Resumed:
-    """A meter that goes on from what an interrupted call has kept."""
-
-    fresh: SecretMeter
-    kept: Kept
-
-    def ask(self, reference: FloatArray, epsilon: float) -> NoisyDistance:
-        """The answer that was kept, or a fresh one."""
-        found = self.kept.answer()
-        if found is None or found.receipt is None:
-            self._refuse_lost(Asked.DISTANCE)
-            return self.fresh.ask(reference, epsilon)
-        self.fresh.ledger.note_draw(found.receipt, found.noise_content)
-        return found
-
-    def sample(self, epsilon: float) -> Sample:
-        """The sample that was kept, or a fresh one."""
-        found = self.kept.sample()
-        if found is None or found.receipt is None:
-            self._refuse_lost(Asked.ENTRIES)
-            return self.fresh.sample(epsilon)
-        self.fresh.ledger.note_draw(found.receipt, found.noise_content)
-        return Sample(found)
-
-    def _refuse_lost(self, asked: Asked) -> None:
-        """Noise that was noted as drawn may have been seen: the same day is not drawn a second time."""
-        secret, day = self.fresh.secret, str(self.fresh.secret.day)
-        drawn = self.fresh.ledger.fingerprint_of_draw(secret.dataset, day, asked, self.fresh.recipient)
-        if drawn is not None:
-            raise LedgerError(
-                f"The ledger says that noise was drawn for {day} of '{secret.dataset}', and its files are "
-                "not here: put them back, or leave that day out."
-            )

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ppsm.streams.audit import audit_stream
 from ppsm.streams.policies import Absorption, Daily, Distribution, Policy
+from ppsm.streams.stream_audit import audit_stream
 from tests.streams.faults import PLANTED, PROMISE, WHERE, honest
 
 # A window off by one doubles the loss, which takes the most runs to show. Of 20 audits with 400 runs of a

@@ -15,7 +15,7 @@ from ppsm.privacy import Ledger, LedgerKeeper
 from ppsm.privacy.record import Asked
 from ppsm.streams.day_files import Kept, ReleasedDay
 from ppsm.streams.policies import Absorption, Daily, Distribution, Policy, Regular
-from ppsm.streams.run import StreamRun
+from ppsm.streams.stream_run import StreamRun
 from tests.streams.small import DATASET, UNIT, days, ledger_for, market, settings
 
 

@@ -1,0 +1,52 @@
+"""The numbers that steer audits: how hard they look, never what they may conclude."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditTuning:
+    """How events are searched for (the bound is sound for any choice), and how noise is looked at.
+
+    Attributes
+    ----------
+    rows_at_once
+        Runs of a mechanism between two calls of ``progress``.
+    quantiles
+        Cells of a histogram, without the finer ones at both ends.
+    atom_count, most_atoms
+        Exact values that come up at least so often, and at most so many of them, get cells of their own.
+    fit, pick
+        Shares of the runs that fit histograms and that pick events; all others measure. Fitting and picking
+        are kept apart for power, not for soundness: a histogram flatters itself on the runs it was fitted to.
+    most_statistics
+        That are tried where there are more.
+    ridge, regression_steps
+        The penalty on the squared weights of the regression, without which it fits what is chance, and
+        Newton's steps.
+    finest_resolution
+        Two draws closer than this (in scales) count as the same number, unless floats themselves are coarser.
+    clipped_share
+        Values at the end of the range that make up this share of all were put there by clipping.
+    most_steps
+        Steps of a grid that outputs may lie on: more of them than this are just floats.
+    largely_off
+        Noise this far off its claimed scale is brought to scale before independence is tested: a wrong size
+        is found by other checks and must not be taken for dependence.
+    """
+
+    rows_at_once: int = 500
+    quantiles: int = 64
+    atom_count: int = 5
+    most_atoms: int = 16
+    fit: float = 0.15
+    pick: float = 0.15
+    most_statistics: int = 200
+    ridge: float = 10.0
+    regression_steps: int = 8
+    finest_resolution: float = 1e-13
+    clipped_share: float = 0.02
+    most_steps: float = 1e8
+    largely_off: float = 1.25
+
+
+TUNING = AuditTuning()

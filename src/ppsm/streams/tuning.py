@@ -1,0 +1,25 @@
+"""The numbers of a stream that are neither promised nor chosen by a caller."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamTuning:
+    """How far released vectors are pulled, and what audits put where there is no number.
+
+    Attributes
+    ----------
+    pulls
+        Shares by which a vector that the leader has no answer to is pulled towards one that it had one to.
+    nothing
+        In audits: stands for an answer or a sample that there is none of, where no honest number is.
+    most
+        In audits: the public bound of each entry, far above all of them.
+    """
+
+    pulls: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
+    nothing: float = -1e6
+    most: float = 1e6
+
+
+TUNING = StreamTuning()
