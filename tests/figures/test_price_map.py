@@ -5,7 +5,7 @@ import pytest
 
 from ppsm.cases import load_case
 from ppsm.figures.embed import embedded
-from ppsm.figures.outlines import outlines
+from ppsm.figures.geography import outlines
 from ppsm.figures.price_map import difference_map
 
 

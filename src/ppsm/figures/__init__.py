@@ -1,8 +1,9 @@
 """Pictures of cases and solutions: plain functions that return a matplotlib figure, and one that saves it.
 
 No global state of matplotlib is touched: no pyplot, no windows, no open figures to close. ``maps`` draws
-cases, solutions and prices in the ``layers`` of a map, from what ``state`` reads of a solution;
-``style`` has colours and saving. The names here are imported on demand: matplotlib takes a second.
+cases, solutions and prices in the ``layers`` of a map, from what ``state`` reads of a solution, ``price_map``
+prices that a reader of a page can touch; ``geography`` knows where things are, ``style`` saves. The names
+here are imported on demand: matplotlib takes a second.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,5 @@
 """The layers of a map: each function draws one kind of thing on a panel of longitude and latitude."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
@@ -22,31 +20,21 @@ from ppsm.figures.colours import (
     PRICE_MAP,
     VERMILION,
 )
+from ppsm.figures.geography import bus_places, corners, gas_segments, junction_places, line_segments
 from ppsm.figures.state import GasState, PowerState, gas_ends
 
 _WIDEST_PT = 6.0
 _THINNEST_PT = 0.5
-_MARGIN_DEG = 0.5
 _LARGEST_PIE_PT2 = 800.0
 _ARC_STEPS = 24
 # Shorter components and smaller flows (relative to the largest) have no room for an arrow.
 _ARROW_DEG, _ARROW_SHARE = 0.25, 0.03
 
 
-def junction_places(case: Case) -> FloatArray:
-    """Longitude and latitude of every junction."""
-    return np.array([[row.longitude_deg, row.latitude_deg] for row in case.junctions])
-
-
-def bus_places(case: Case) -> FloatArray:
-    """Longitude and latitude of every bus."""
-    return np.array([[row.longitude_deg, row.latitude_deg] for row in case.buses])
-
-
 def prepare(axes: Axes, case: Case, title: str, *, power: bool) -> None:
     """Set a panel up: limits around what it shows, true shape at its latitude, degrees at its edges."""
     places = np.vstack([junction_places(case), bus_places(case)]) if power else junction_places(case)
-    low, high = places.min(axis=0) - _MARGIN_DEG, places.max(axis=0) + _MARGIN_DEG
+    low, high = corners(places)
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
     axes.set_aspect(1.0 / np.cos(np.deg2rad((low[1] + high[1]) / 2)))
@@ -58,31 +46,19 @@ def prepare(axes: Axes, case: Case, title: str, *, power: bool) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}° {'N' if value >= 0 else 'S'}")
 
 
-def _segments(case: Case, ends: Sequence[tuple[str, str]]) -> FloatArray:
-    places = {row.junction: (row.longitude_deg, row.latitude_deg) for row in case.junctions}
-    return np.array([[places[up], places[down]] for up, down in ends]).reshape(-1, 2, 2)
-
-
-def _line_segments(case: Case) -> FloatArray:
-    places = {row.bus: (row.longitude_deg, row.latitude_deg) for row in case.buses}
-    return np.array([[places[row.from_bus], places[row.to_bus]] for row in case.lines]).reshape(-1, 2, 2)
-
-
 def _widths(amounts: FloatArray, largest: float) -> FloatArray:
     return _THINNEST_PT + (_WIDEST_PT - _THINNEST_PT) * np.abs(amounts) / max(largest, 1e-9)
 
 
 def draw_pipes(axes: Axes, case: Case, colour: str = BLUE) -> None:
     """The gas network as it is, without flows."""
-    axes.add_collection(
-        LineCollection(list(_segments(case, gas_ends(case))), colors=colour, linewidths=1.2, zorder=3)
-    )
+    axes.add_collection(LineCollection(list(gas_segments(case)), colors=colour, linewidths=1.2, zorder=3))
 
 
 def draw_gas_flows(axes: Axes, case: Case, state: GasState, *, by_pressure: Normalize | None = None) -> None:
     """Flows as widths, arrows along the flow; grey, or coloured by the mean pressure of both ends."""
     ends = gas_ends(case)
-    segments = _segments(case, ends)
+    segments = gas_segments(case)
     largest = float(state.flow_mwh.max(initial=0.0))
     lines = LineCollection(list(segments), linewidths=_widths(state.flow_mwh, largest), zorder=3)
     lines.set_capstyle("round")
@@ -152,7 +128,7 @@ def draw_pressures(axes: Axes, case: Case, pressure_bar: FloatArray, scale: Norm
 
 def draw_lines(axes: Axes, case: Case, state: PowerState | None = None) -> None:
     """The power lines; with flows as widths, and lines at their rating in another colour."""
-    segments = list(_line_segments(case))
+    segments = list(line_segments(case))
     if state is None:
         axes.add_collection(LineCollection(segments, colors=LIGHT_GREY, linewidths=0.8, zorder=2))
         return

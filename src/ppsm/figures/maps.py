@@ -21,6 +21,7 @@ from ppsm.cases.schema import Case
 from ppsm.errors import InputError
 from ppsm.figures import layers
 from ppsm.figures.colours import BLACK, BLUE, FUEL_COLOURS, GREEN, LIGHT_GREY, ORANGE, PURPLE, VERMILION
+from ppsm.figures.geography import bus_places, junction_places, largest_loads
 from ppsm.figures.state import GasState, power_state
 from ppsm.figures.style import new_figure
 from ppsm.markets.gauc.solver import GaucSolution
@@ -217,9 +218,9 @@ def _hours_panel(axes: Axes, solution: GaucSolution, output: FloatArray) -> None
 
 def _draw_things(axes: Axes, case: Case) -> None:
     """Symbols for supplies, deliveries, plants, stations and loads, and the legend that explains them."""
-    places = dict(zip([row.junction for row in case.junctions], layers.junction_places(case), strict=True))
+    places = dict(zip([row.junction for row in case.junctions], junction_places(case), strict=True))
     load = np.array([row.load_mw for row in case.buses])
-    buses = layers.bus_places(case)
+    buses = bus_places(case)
     axes.scatter(
         buses[:, 0], buses[:, 1], s=12 + 200 * load / max(load.max(), 1e-9), marker="s", color=LIGHT_GREY,
         edgecolor=BLACK, linewidth=0.6, zorder=3, label="bus, area by load",
@@ -248,15 +249,11 @@ def _draw_things(axes: Axes, case: Case) -> None:
 
 def _label_largest_loads(axes: Axes, case: Case) -> None:
     """Names of the largest loads, as many as do not crowd each other."""
-    done: list[FloatArray] = []
-    for row in sorted(case.buses, key=lambda bus: -bus.load_mw):
-        place = np.array([row.longitude_deg, row.latitude_deg])
-        if len(done) == _LABELS or any(np.abs(place - other).max() < _LABEL_DEG for other in done):
-            continue
-        done.append(place)
+    for row in largest_loads(case, _LABELS, _LABEL_DEG):
+        place = row.longitude_deg, row.latitude_deg
         on_the_right = place[0] > np.mean(axes.get_xlim())
         axes.annotate(
-            row.name, (place[0], place[1]), xytext=(-6 if on_the_right else 6, 6), textcoords="offset points",
+            row.name, place, xytext=(-6 if on_the_right else 6, 6), textcoords="offset points",
             ha="right" if on_the_right else "left", fontsize=7, zorder=6,
             path_effects=[withStroke(linewidth=2.5, foreground="white")],
         )  # fmt: skip

@@ -9,10 +9,16 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case
-from ppsm.figures.outlines import outlines
-from ppsm.figures.state import gas_ends
+from ppsm.figures.geography import (
+    bus_places,
+    corners,
+    gas_segments,
+    junction_places,
+    largest_loads,
+    line_segments,
+    outlines,
+)
 
-_MARGIN_DEG = 0.5
 _LABELS = 7
 _LABEL_DEG = 1.3
 # A scale of differences ends at one of these, in $/MMBtu: pages of several days can be compared.
@@ -107,14 +113,14 @@ def _dots(rows: list[dict[str, Any]], colour: alt.Color, tips: list[alt.Tooltip]
 
 def _layered(case: Case, dots: alt.Chart) -> alt.LayerChart:
     """The dots over land, names and both networks; the frame is that of the networks."""
-    west, east, south, north = _frame(case)
-    corners = {"type": "MultiPoint", "coordinates": [[west, south], [east, north]]}
-    fit = {"type": "Feature", "properties": {}, "geometry": corners}
+    (west, south), (east, north) = corners(np.vstack([junction_places(case), bus_places(case)]))
+    ends = {"type": "MultiPoint", "coordinates": [[west, south], [east, north]]}
+    fit = {"type": "Feature", "properties": {}, "geometry": ends}
     layers = [
         _land(),
         _state_names(west, east, south, north),
-        _lines(_line_ends(case), "power-line"),
-        _lines(_pipe_ends(case), "pipe"),
+        _lines(line_segments(case), "power-line"),
+        _lines(gas_segments(case), "pipe"),
         dots,
         *_bus_names(case),
     ]
@@ -122,13 +128,6 @@ def _layered(case: Case, dots: alt.Chart) -> alt.LayerChart:
     chart: alt.LayerChart = alt.layer(*layers).project(type="mercator", fit=fit, size=size)
     flat = np.cos(np.deg2rad((south + north) / 2))
     return chart.properties(usermeta={"aspect": float((east - west) * flat / (north - south))})
-
-
-def _frame(case: Case) -> tuple[float, float, float, float]:
-    places = [(row.longitude_deg, row.latitude_deg) for row in case.junctions]
-    places += [(row.longitude_deg, row.latitude_deg) for row in case.buses]
-    (west, south), (east, north) = np.min(places, axis=0), np.max(places, axis=0)
-    return west - _MARGIN_DEG, east + _MARGIN_DEG, south - _MARGIN_DEG, north + _MARGIN_DEG
 
 
 def _land() -> alt.Chart:
@@ -153,8 +152,8 @@ def _texts(rows: list[dict[str, Any]], style: str, **mark: Any) -> alt.Chart:
     )
 
 
-def _lines(ends: list[tuple[float, float, float, float]], style: str) -> alt.Chart:
-    rows = [dict(zip(("x", "y", "x2", "y2"), each, strict=True)) for each in ends]
+def _lines(segments: FloatArray, style: str) -> alt.Chart:
+    rows = [dict(zip(("x", "y", "x2", "y2"), ends, strict=True)) for ends in segments.reshape(-1, 4).tolist()]
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_rule(style=style, tooltip=None)
@@ -162,24 +161,12 @@ def _lines(ends: list[tuple[float, float, float, float]], style: str) -> alt.Cha
     )
 
 
-def _line_ends(case: Case) -> list[tuple[float, float, float, float]]:
-    places = {row.bus: (row.longitude_deg, row.latitude_deg) for row in case.buses}
-    return [(*places[row.from_bus], *places[row.to_bus]) for row in case.lines]
-
-
-def _pipe_ends(case: Case) -> list[tuple[float, float, float, float]]:
-    places = {row.junction: (row.longitude_deg, row.latitude_deg) for row in case.junctions}
-    return [(*places[up], *places[down]) for up, down in gas_ends(case)]
-
-
 def _bus_names(case: Case) -> list[alt.Chart]:
     """The largest loads, as many as do not crowd each other, as squares with their name and load."""
-    chosen: list[dict[str, Any]] = []
-    for row in sorted(case.buses, key=lambda bus: -bus.load_mw):
-        place = {"longitude": row.longitude_deg, "latitude": row.latitude_deg}
-        crowded = any(max(abs(place[axis] - other[axis]) for axis in place) < _LABEL_DEG for other in chosen)
-        if len(chosen) < _LABELS and not crowded:
-            chosen.append({"name": row.name, "load": row.load_mw, **place})
+    chosen = [
+        {"name": row.name, "load": row.load_mw, "longitude": row.longitude_deg, "latitude": row.latitude_deg}
+        for row in largest_loads(case, _LABELS, _LABEL_DEG)
+    ]
     squares = (
         alt.Chart(alt.Data(values=chosen))
         .mark_square(style="bus")

@@ -1,4 +1,7 @@
-"""Outlines of states and provinces, as a background for maps; ``data/SOURCE.md`` says whose they are."""
+"""Where things are, for every kind of map: places of a case, what lies between them, and outlines of states.
+
+``data/SOURCE.md`` says whose the outlines of states and provinces are.
+"""
 
 import csv
 from dataclasses import dataclass
@@ -7,7 +10,54 @@ from importlib import resources
 from itertools import groupby, pairwise
 from typing import Any
 
+import numpy as np
+
+from ppsm.arrays import FloatArray
+from ppsm.cases.entities import Bus
+from ppsm.cases.schema import Case
+from ppsm.figures.state import gas_ends
+
 Place = tuple[float, float]
+# What a map shows around its outermost places.
+_MARGIN_DEG = 0.5
+
+
+def junction_places(case: Case) -> FloatArray:
+    """Longitude and latitude of every junction."""
+    return np.array([[row.longitude_deg, row.latitude_deg] for row in case.junctions])
+
+
+def bus_places(case: Case) -> FloatArray:
+    """Longitude and latitude of every bus."""
+    return np.array([[row.longitude_deg, row.latitude_deg] for row in case.buses])
+
+
+def gas_segments(case: Case) -> FloatArray:
+    """Both ends of everything that gas flows through."""
+    places = dict(zip([row.junction for row in case.junctions], junction_places(case), strict=True))
+    return np.array([[places[up], places[down]] for up, down in gas_ends(case)]).reshape(-1, 2, 2)
+
+
+def line_segments(case: Case) -> FloatArray:
+    """Both ends of every power line."""
+    places = dict(zip([row.bus for row in case.buses], bus_places(case), strict=True))
+    return np.array([[places[row.from_bus], places[row.to_bus]] for row in case.lines]).reshape(-1, 2, 2)
+
+
+def corners(places: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """South-west and north-east of a map that shows these places."""
+    return places.min(axis=0) - _MARGIN_DEG, places.max(axis=0) + _MARGIN_DEG
+
+
+def largest_loads(case: Case, most: int, apart_deg: float) -> list[Bus]:
+    """The buses with the largest loads, as many as do not crowd each other."""
+    chosen: list[tuple[FloatArray, Bus]] = []
+    for row in sorted(case.buses, key=lambda bus: -bus.load_mw):
+        place = np.array([row.longitude_deg, row.latitude_deg])
+        crowded = any(np.abs(place - other).max() < apart_deg for other, _ in chosen)
+        if len(chosen) < most and not crowded:
+            chosen.append((place, row))
+    return [row for _, row in chosen]
 
 
 @dataclass(frozen=True)
