@@ -16,11 +16,9 @@ from matplotlib.figure import Figure
 
 from ppsm import PPSM, Laplace, PublicOutcome, Sensitive
 from ppsm.arrays import FloatArray
-from ppsm.examples.heat import HeatDay, heat_day, heat_year
-from ppsm.examples.heat.year import DAYS
-from ppsm.figures import save_figure
+from ppsm.examples.heat import DAYS, HeatDay, heat_day, heat_year
 from ppsm.figures.colours import BLUE, GREY, VERMILION
-from ppsm.figures.style import new_figure
+from ppsm.figures.style import new_figure, save_figure
 from ppsm.mechanism.coordination import Outcome, published
 from ppsm.privacy import simulated_publication
 

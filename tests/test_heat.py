@@ -5,8 +5,7 @@ import pytest
 
 from ppsm import PPSM, Laplace, PublicOutcome, Sensitive, Status
 from ppsm.errors import InputError
-from ppsm.examples.heat import HeatDay, heat_day, heat_game, heat_year
-from ppsm.examples.heat.city import HEAT_OF_A_YEAR_MWH, OFFERS
+from ppsm.examples.heat import HEAT_OF_A_YEAR_MWH, OFFERS, HeatDay, heat_day, heat_game, heat_year
 from ppsm.privacy import simulated_publication
 
 COLD = 30

@@ -17,7 +17,7 @@ import altair as alt
 import pandas as pd
 
 from ppsm import LaplaceMechanism, Sensitive, restore
-from ppsm.examples.water import DISTRICTS, water_market
+from ppsm.examples.trades import DISTRICTS, water_market
 
 alt.renderers.enable("svg")  # a picture that needs no script from elsewhere
 market = water_market()

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from ppsm.errors import InputError, ModelError
-from ppsm.examples.water import DISTRICTS, water_market
+from ppsm.examples.trades import DISTRICTS, water_market
 from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_lp

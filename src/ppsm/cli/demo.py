@@ -18,7 +18,7 @@ _CEILING = 100.0
 @app.command(epilog=examples("ppsm demo"))
 def demo() -> None:
     """Solve a small built-in game end to end and explain it."""
-    from ppsm.examples.water import water_game, water_market
+    from ppsm.examples.trades import water_game, water_market
 
     console = Console()
     console.print(
