@@ -22,8 +22,8 @@ from ppsm.figures import save_figure
 from ppsm.figures.colours import BLUE, GREEN, VERMILION
 from ppsm.figures.style import new_figure
 from ppsm.games.follower import Follower
-from ppsm.mechanism.split import best_share
 from ppsm.privacy import LaplaceMechanism, Sensitive
+from ppsm.privacy.measurements import best_share
 
 CELLS = ((0.30, 0.1), (0.36, 0.5), (0.48, 0.7), (0.48, 1.1), (0.60, 1.3))
 ALPHAS = (10.0, 100.0, 1000.0)

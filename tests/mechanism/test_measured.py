@@ -8,8 +8,9 @@ from ppsm.coordinations import GameCoordination
 from ppsm.errors import InputError
 from ppsm.fidelity.problem import MeasuredTotal
 from ppsm.mechanism import PPSM, Dossier, Laplace, ModelBased, PPSM_p, PublicOutcome
-from ppsm.mechanism.split import SHARES, best_share
 from ppsm.owner.distances import distances
+from ppsm.privacy.measurements import best_share
+from ppsm.privacy.tuning import TUNING
 
 from .conftest import TRUTH
 
@@ -29,8 +30,8 @@ def test_of_few_entries_the_noisy_sum_is_good_enough() -> None:
 def test_bounds_that_know_the_entries_leave_epsilon_to_the_total() -> None:
     shares = [best_share(scale, np.zeros(41), np.full(41, 100.0)) for scale in (1.0, 100.0, 1e4)]
     assert shares == sorted(shares)
-    assert shares[-1] == max(SHARES)
-    assert best_share(1.0, np.ones(41), np.ones(41)) == max(SHARES)
+    assert shares[-1] == max(TUNING.shares)
+    assert best_share(1.0, np.ones(41), np.ones(41)) == max(TUNING.shares)
 
 
 def test_the_split_is_no_worse_than_its_neighbours() -> None:

@@ -1,11 +1,14 @@
 """Ridge regression: the strength is that of leaving days out one by one, done the long way here."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ppsm.errors import InputError
-from ppsm.mechanism import ridge
-from ppsm.mechanism.ridge import Ridge
+from ppsm.mechanism import learned
+from ppsm.mechanism.learned import Ridge
+from ppsm.mechanism.tuning import TUNING
 
 
 def _left_out_one_by_one(x: np.ndarray, y: np.ndarray, strength: float) -> float:
@@ -26,7 +29,7 @@ def test_strength_is_that_of_leave_one_out(monkeypatch: pytest.MonkeyPatch) -> N
     x = rng.normal(500.0, [1.0, 20.0, 300.0], (15, 3))
     y = x @ rng.normal(size=(3, 2)) + 200.0 * rng.normal(size=(15, 2))
     strengths = np.array([0.1, 1.0, 10.0, 100.0])
-    monkeypatch.setattr(ridge, "_STRENGTHS", strengths)
+    monkeypatch.setattr(learned, "TUNING", replace(TUNING, ridge_strengths=tuple(strengths)))
     best = min(strengths, key=lambda strength: _left_out_one_by_one(x, y, strength))
     assert Ridge().fit(x, y).strength == best
 

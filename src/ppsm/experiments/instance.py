@@ -32,9 +32,10 @@ from ppsm.experiments.variants import Variant
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.mechanism.coordination import Outcome, published
+from ppsm.mechanism.first_step import Laplace, Release
 from ppsm.mechanism.history import InventedDays
 from ppsm.mechanism.learned import Learned
-from ppsm.mechanism.mechanisms import PPSM, Laplace, PPSM_p, Release
+from ppsm.mechanism.mechanisms import PPSM, PPSM_p
 from ppsm.mechanism.predictors import ModelBased, Predictor, PublicOutcome, seed_of
 from ppsm.mechanism.prior import PublicPrior
 from ppsm.owner.distances import cost_errors, distances, prediction_errors

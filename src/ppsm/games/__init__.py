@@ -1,8 +1,8 @@
 """Games as people write them: followers and a leader in linopy (or arrays), and the game of all.
 
-``follower`` is the LP (or convex QP) with its parameter, prices and re-solves, ``followers`` are several of
-them side by side; ``stackelberg`` is the game, with a linopy leader, of which ``leader_columns`` and
-``amounts`` read what it sees and what it moves. ``linopy_reader`` and ``layout`` carry labels to arrays.
+``follower`` is the LP (or convex QP) with its parameter, prices and re-solves, ``several_followers`` are some
+of them side by side; ``stackelberg`` is the game, with a linopy leader. ``linopy_reader`` and ``layout``
+carry labels to arrays, ``front_ends`` bring in models of other tools.
 """
 
 from typing import TYPE_CHECKING

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import linopy
 import numpy as np
@@ -25,6 +25,7 @@ from ppsm.arrays import (
     unique_names,
 )
 from ppsm.errors import InputError, ModelError
+from ppsm.games.front_ends import ReadFollower, read_mps_program, refuse_integers
 from ppsm.games.layout import Layout
 from ppsm.games.linopy_reader import read_linopy
 from ppsm.labels import VectorLike, aligned
@@ -35,9 +36,6 @@ from ppsm.solvers.highs import HIGHS, PersistentLp
 from ppsm.solvers.qp import solve_convex
 from ppsm.status import Status
 from ppsm.views import View
-
-if TYPE_CHECKING:
-    from ppsm.games.front_ends import ReadFollower
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,12 +115,7 @@ class Follower:
         A quadratic objective must be convex where the model minimises, concave where it maximises.
         """
         read = read_linopy(model, "follower", quadratic=True)
-        if read.is_integer.any():
-            name = read.program.column_names[int(np.flatnonzero(read.is_integer)[0])]
-            raise ModelError(
-                f"the follower's variable '{name}' is integer; expected a linear program, which "
-                "has prices: relax it, or move it to the leader."
-            )
+        refuse_integers(read.program.column_names, read.is_integer)
         curvature = convex(read.hessian, read.program.column_names, read.sign)
         return cls._by_names(read.program, parameter, read.variables, read.constraints, read.sign, curvature)
 
@@ -198,8 +191,6 @@ class Follower:
     @classmethod
     def from_mps(cls, path: str | Path, parameter: str | Sequence[str]) -> Self:
         """Take a follower from an MPS file; the right-hand sides of the rows ``parameter`` move."""
-        from ppsm.games.front_ends.mps_file import read_mps_program
-
         program, sign = read_mps_program(path)
         variables = Layout.of_names("variable", program.column_names)
         constraints = Layout.of_names("constraint", program.row_names)
@@ -225,7 +216,7 @@ class Follower:
         return cls._with_rows(program, rows, nominal, variables, constraints, parameters, curved, sign)
 
     @classmethod
-    def _of(cls, read: "ReadFollower") -> Self:
+    def _of(cls, read: ReadFollower) -> Self:
         """A follower that a front end has read."""
         names = read.parameters.entry_names(read.nominal.size)
         nominal = frozen_vector(read.nominal, len(names), "the parameter", names=names)

@@ -2,10 +2,10 @@
 
 ::
 
-    mechanisms            Laplace, PPSM_p, PPSM: the five steps in order, and the Release they return
+    mechanisms            PPSM_p and PPSM: the five steps in order
+    first_step            Laplace: step 1, all that sees the secret; and the Release that all return
     steps                 steps 2a to 3b one by one, and what is done where bands cannot be met
     coordination          what they ask of a game (two are in ppsm.coordinations), Decision, Outcome
-    split                 what of epsilon goes to the entries and to their total
     predictors, learned   the models of steps 2a and 3a: PublicOutcome, ModelBased, Learned
     history               what Learned learns from
     prior                 public knowledge about the entries
@@ -17,9 +17,10 @@
 
 from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, Outcome
 from ppsm.mechanism.dossier import Dossier
+from ppsm.mechanism.first_step import Laplace, Release
 from ppsm.mechanism.history import History, InventedDays, invent_days
 from ppsm.mechanism.learned import Learned
-from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, Laplace, PPSM_p, Release
+from ppsm.mechanism.mechanisms import MECHANISMS, PPSM, PPSM_p
 from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor, PublicOutcome
 from ppsm.mechanism.prior import PublicPrior
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismTuning:
@@ -11,6 +13,8 @@ class MechanismTuning:
     ----------
     folds
         Of the cross-validation of a learned predictor.
+    ridge_strengths
+        Of the shrinkage, from which the regression of a learned predictor chooses.
     least_days
         That a history must have to be learned from.
     most_draws
@@ -26,6 +30,7 @@ class MechanismTuning:
     """
 
     folds: int = 5
+    ridge_strengths: tuple[float, ...] = tuple(np.logspace(-3, 5, 25).tolist())
     least_days: int = 10
     most_draws: int = 20
     least_prior_spread: float = 0.01

@@ -14,7 +14,7 @@ from ppsm.errors import InputError
 from ppsm.fidelity.problem import MeasuredTotal
 from ppsm.fidelity.proof.certificate import certify
 from ppsm.mechanism.coordination import Outcome
-from ppsm.mechanism.mechanisms import Release
+from ppsm.mechanism.first_step import Release
 from ppsm.mechanism.theory import nearness, size_of
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive

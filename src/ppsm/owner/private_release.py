@@ -28,7 +28,7 @@ from ppsm.errors import FileFormatError, InputError, LedgerError
 from ppsm.files import OWNER_MODE, alone, write_atomically
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.dossier import Dossier
-from ppsm.mechanism.mechanisms import Laplace, Release
+from ppsm.mechanism.first_step import Laplace, Release
 from ppsm.mechanism.predictors import Predictor, PublicOutcome
 from ppsm.owner.release_files import (
     DOSSIER,

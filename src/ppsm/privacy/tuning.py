@@ -1,14 +1,17 @@
-"""The numbers that steer audits: how hard they look, never what they may conclude."""
+"""The numbers of this room that decide nothing about privacy: how audits look, which splits are looked at."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditTuning:
-    """How events are searched for (the bound is sound for any choice), and how noise is looked at.
+class PrivacyTuning:
+    """How a split is chosen; how audits search for events (the bound is sound for any choice) and see noise.
 
     Attributes
     ----------
+    shares
+        Of epsilon for the total, of which one is chosen: the product of errors is flat around its least
+        value, and a fifth stays with the entries.
     rows_at_once
         Runs of a mechanism between two calls of ``progress``.
     quantiles
@@ -34,6 +37,7 @@ class AuditTuning:
         is found by other checks and must not be taken for dependence.
     """
 
+    shares: tuple[float, ...] = tuple(round(0.05 * step, 2) for step in range(17))
     rows_at_once: int = 500
     quantiles: int = 64
     atom_count: int = 5
@@ -49,4 +53,4 @@ class AuditTuning:
     largely_off: float = 1.25
 
 
-TUNING = AuditTuning()
+TUNING = PrivacyTuning()

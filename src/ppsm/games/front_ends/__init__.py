@@ -1,4 +1,4 @@
-"""Followers from other tools: one file each for PyPSA, cvxpy, Pyomo and MPS files; linopy is beside this.
+"""Followers from other tools: one file each for PyPSA, cvxpy and Pyomo; MPS files here, linopy beside this.
 
 Each gives a :class:`ReadFollower`, which :class:`~ppsm.games.follower.Follower` takes over. Tools are loaded
 where they are used; whoever lacks one is told what to install.
@@ -7,11 +7,13 @@ where they are used; whoever lacks one is told what to install.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ppsm.arrays import FloatArray, SparseMatrix
+from ppsm.bilevel.files.mps import read_mps
 from ppsm.errors import InputError, ModelError
 from ppsm.games.layout import Layout
 from ppsm.program import LinearProgram
@@ -47,3 +49,22 @@ def refuse_integers(names: Sequence[str], is_integer: Any) -> None:
             f"the follower's variable '{names[index]}' is integer; expected a linear program, which has "
             "prices: relax it, or move it to the leader."
         )
+
+
+def read_mps_program(path: str | Path) -> tuple[LinearProgram, float]:
+    """The program of an MPS file, minimised, and the sense that it was written in."""
+    model = read_mps(path)
+    refuse_integers(model.column_names, model.is_integer)
+    sign = -1.0 if model.maximise else 1.0
+    program = LinearProgram.from_arrays(
+        cost=sign * model.cost,
+        matrix=model.matrix,
+        row_lower=model.row_lower,
+        row_upper=model.row_upper,
+        column_lower=model.column_lower,
+        column_upper=model.column_upper,
+        row_names=model.row_names,
+        column_names=model.column_names,
+        offset=sign * model.offset,
+    )
+    return program, sign
