@@ -18,7 +18,7 @@ import pytest
 from tests.privacy.conftest import DATASET, make_secret
 
 from ppsm.errors import InputError, LedgerError
-from ppsm.privacy import LaplaceMechanism, Ledger, LedgerKeeper, Sensitive, ledger_file
+from ppsm.privacy import LaplaceMechanism, Ledger, LedgerKeeper, Sensitive, ledger_chain
 from ppsm.privacy.ledger_file import LedgerFile
 from ppsm.privacy.noise import ExactLaplace
 
@@ -310,8 +310,8 @@ def test_an_entry_without_numbers(
     ledger: LedgerKeeper, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ledger._file.transaction(write=True) as connection:
-        head = tuple(ledger_file.all_entries(connection))[-1]
-        ledger_file.append(
+        head = tuple(ledger_chain.all_entries(connection))[-1]
+        ledger_chain.append(
             connection, replace(head, sequence=head.sequence + 1, granted="much", previous=head.hash)
         )
     with pytest.raises(LedgerError, match="holds no numbers"):

@@ -14,7 +14,7 @@ from ppsm.cli.app import app, examples
 from ppsm.errors import FileFormatError, LedgerError
 from ppsm.privacy import Balance, Ledger, LedgerKeeper, ReleaseRecord
 from ppsm.privacy.composition import DELTA
-from ppsm.privacy.ledger_file import Entry
+from ppsm.privacy.ledger_chain import Entry
 from ppsm.privacy.ledger_place import default_ledger, ledger_command
 
 commands = typer.Typer(

@@ -6,9 +6,9 @@
     laplace, noise             step 1: check, charge, draw; the exact sampler
     measurements               the total beside the entries, and how epsilon is split
     released, record           what may travel, and what it says about how it came about
-    ledger, ledger_file        budgets, charged before noise is drawn; the file and its hash chain
-    ledger_reading             what its entries say: balances and receipts
-    ledger_writing, windows    one more entry; what windows of days have lost
+    ledger, ledger_reader      budgets, charged before noise is drawn; all that a ledger can be asked
+    ledger_chain, ledger_file  its entries, hash by hash; the file that they lie in
+    ledger_books, windows      what the entries say: balances and receipts; what windows of days have lost
     composition, exact         losses together at a small delta; sums without rounding
     distance                   how far a secret is from a public vector, with noise
     ledger_verification        the whole ledger read again, every fault told
@@ -17,7 +17,9 @@
     publication, owner_only    the owner's acts: published figures on record, and what stays at home
     provenance                 where what a release uses came from
     statement                  what a release promises, in words and figures
-    mechanism_audit, events    evidence against a mechanism's claim, and the statistics behind it
+    mechanism_audit            evidence against a mechanism's claim
+    events, noise_checks       the statistics behind it: events that tell inputs apart; the noise itself
+    tuning                     numbers that decide nothing about privacy
 """
 
 from ppsm.privacy.balance import Balance, price

@@ -21,49 +21,48 @@ What a hash chain cannot show
     it was charged, so published releases pin the history. :meth:`Ledger.verify` takes them.
 """
 
-import hmac
+import getpass
 import json
+import os
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from ppsm.errors import BudgetExceededError, InputError, LedgerError
-from ppsm.privacy import ledger_file, ledger_reading
+from ppsm.privacy import ledger_chain
 from ppsm.privacy.balance import MOST_PER_RELEASE, Balance, first_balance, no_budget
-from ppsm.privacy.composition import DELTA, composed_loss
-from ppsm.privacy.ledger_file import NO_PREVIOUS, Entry, LedgerFile
+from ppsm.privacy.composition import DELTA
+from ppsm.privacy.ledger_books import ALL, Books, DayKey
+from ppsm.privacy.ledger_chain import NO_PREVIOUS, Entry
+from ppsm.privacy.ledger_file import LedgerFile
 from ppsm.privacy.ledger_place import grant_command, ledger_command
-from ppsm.privacy.ledger_reading import Books, DayKey
-from ppsm.privacy.ledger_verification import LedgerVerification, verify
-from ppsm.privacy.ledger_writing import About, append, who
-from ppsm.privacy.record import Asked, ReleaseRecord, dataset_id, positive_number, utc_text
-from ppsm.privacy.released import Receipt, Released
-
-_TIMEOUT_S = 10.0
+from ppsm.privacy.ledger_reader import LedgerReader
+from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number, utc_text
+from ppsm.privacy.released import Receipt
+from ppsm.privacy.tuning import TUNING
 
 
-class Ledger:
+@dataclass(frozen=True)
+class _About:
+    """For whom an entry is, and of which day; empty for everybody and for data that are of no day."""
+
+    recipient: str = ""
+    day: str = ""
+
+
+_EVERYBODY = _About()
+
+
+class Ledger(LedgerReader):
     """A file that keeps budgets and refuses to overspend them; safe under many processes and threads.
 
-    It can spend and be read. Who may grant opens it as a :class:`LedgerKeeper`.
-
-    Parameters
-    ----------
-    path
-        A file made by :meth:`create`, on a local disk (locks over a network are not to be trusted).
-    timeout_s
-        How long to wait while other processes write.
+    It can be read and spend. Who may grant opens it as a :class:`LedgerKeeper`.
     """
-
-    def __init__(self, path: str | Path, *, timeout_s: float = _TIMEOUT_S) -> None:
-        self._file = LedgerFile(Path(path).resolve(), positive_number(timeout_s, "timeout_s"))
-        self._books = Books()
-        with self._file.transaction(write=False):
-            pass
 
     @staticmethod
     def create(path: str | Path) -> "LedgerKeeper":
@@ -73,7 +72,7 @@ class Ledger:
         genesis = Entry(
             sequence=1,
             kind="genesis",
-            dataset=ledger_reading.ALL,
+            dataset=ALL,
             recipient="",
             day="",
             alpha=0.0,
@@ -83,25 +82,13 @@ class Ledger:
             granted="0",
             spent="0",
             most_per_release="0",
-            who=who(),
+            who=_who(),
             time=utc_text(now()),
             detail=identity,
             previous=NO_PREVIOUS,
         )
-        LedgerFile(Path(path), _TIMEOUT_S).create(genesis)
+        LedgerFile(Path(path), TUNING.ledger_wait_s).create(genesis)
         return LedgerKeeper(path)
-
-    @property
-    def path(self) -> Path:
-        """Where the ledger lies."""
-        return self._file.path
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.path)!r})"
-
-    def close(self) -> None:
-        """Close the file; it opens again by itself when it is needed."""
-        self._file.close()
 
     def spend(self, draft: ReleaseRecord) -> Receipt:
         """Charge a release to its data set, on disk, before it happens; or refuse and change nothing.
@@ -132,8 +119,8 @@ class Ledger:
                 record = replace(draft, time=time)
                 amount, after = self._charged(books, record)
                 detail = json.dumps(record.to_dict(), sort_keys=True)
-                about = About(record.recipient or "", record.day or "")
-                charged = append(connection, books.newest, "spend", amount, after, detail, time, about)
+                about = _About(record.recipient or "", record.day or "")
+                charged = _append(connection, books.newest, "spend", amount, after, detail, time, about)
             return books.receipt(charged)
 
     def _with_composition(self, refusal: BudgetExceededError, dataset: str) -> BudgetExceededError:
@@ -145,21 +132,6 @@ class Ledger:
             f"{refusal} (Not the promise, but for comparison: the releases so far lose {loss:.4g} together, "
             f"except with probability {DELTA:g}.)"
         )
-
-    def composed(self, dataset: str, recipient: str | None = None, delta: float = DELTA) -> float:
-        """What all releases of a data set, or those to one recipient, lose together at a small delta.
-
-        See :mod:`ppsm.privacy.composition`; the promise is the sum.
-        """
-        spends = [
-            entry
-            for entry in self.entries()
-            if (entry.kind, entry.dataset) == ("spend", dataset) and recipient in (None, entry.recipient)
-        ]
-        if not spends:
-            return 0.0
-        records = [ReleaseRecord.from_dict(json.loads(entry.detail)) for entry in spends]
-        return composed_loss(records, spends[-1].alpha, spends[-1].unit, delta)
 
     def note_draw(self, receipt: Receipt, content: bytes) -> None:
         """Write down that the noise of a day's release was drawn and is kept: only then may it leave.
@@ -182,23 +154,16 @@ class Ledger:
                 raise InputError("The release is of no day, expected one of a stream: nothing was noted.")
             if books.is_open(receipt.sequence):
                 detail = json.dumps({"of": receipt.sequence, "fingerprint": fingerprint})
-                about = About(record.recipient or "", key.day)
+                about = _About(record.recipient or "", key.day)
                 balance = books.balance(record.dataset)
                 if balance is not None:
                     time = _next_time(books.newest)
-                    append(connection, books.newest, "draw", Decimal(0), balance, detail, time, about)
+                    _append(connection, books.newest, "draw", Decimal(0), balance, detail, time, about)
             elif books.drawn(key) != fingerprint:
                 raise LedgerError(
                     f"Other noise was drawn already for {key.day} of '{key.dataset}', so this draw must not "
                     "leave: go on from the files of the process that drew it."
                 )
-
-    def fingerprint_of_draw(
-        self, dataset: str, day: str, asked: Asked, recipient: str | None = None
-    ) -> str | None:
-        """The fingerprint of what was drawn last about a day; None where nothing was."""
-        with self._file.transaction(write=False) as connection:
-            return self._books.read(connection).drawn(DayKey(dataset, recipient or "", day, asked))
 
     def check(self, draft: ReleaseRecord) -> None:
         """Refuse what :meth:`spend` would refuse for its cost, and change nothing."""
@@ -248,79 +213,7 @@ class Ledger:
                 grant = ledger_command("grant", self.path)
                 raise no_budget(dataset, f"{grant} {dataset} --epsilon EPSILON --alpha ALPHA --unit UNIT")
             time = _next_time(books.newest)
-            return append(connection, books.newest, "publication", Decimal(0), balance, detail, time)
-
-    def balance(self, dataset: str, recipient: str | None = None) -> Balance:
-        """Return the balance of a data set that has a budget, or of one recipient of it."""
-        with self._file.transaction(write=False) as connection:
-            balance = self._books.read(connection).balance(dataset_id(dataset), recipient)
-        if balance is None:
-            raise InputError(
-                f"The ledger knows no data set '{dataset}'{f' for {recipient!r}' if recipient else ''}: see "
-                f"'{ledger_command('show', self.path)}'."
-            )
-        return replace(balance, days=balance.days.copy())
-
-    def balances(self) -> tuple[Balance, ...]:
-        """Return the balances of all data sets and recipients, by name."""
-        with self._file.transaction(write=False) as connection:
-            found = self._books.read(connection).balances()
-        return tuple(replace(balance, days=balance.days.copy()) for balance in found)
-
-    def entries(self) -> tuple[Entry, ...]:
-        """Return all entries in order, or refuse when the chain is broken."""
-        with self._file.transaction(write=False) as connection:
-            return tuple(ledger_file.checked_since(connection, 0, NO_PREVIOUS))
-
-    def confirm(self, released: Released) -> bool:
-        """Tell whether this ledger charged the release; the values themselves it cannot vouch for."""
-        return released.receipt is not None and self.confirm_receipt(released.receipt)
-
-    def confirm_receipt(self, receipt: Receipt) -> bool:
-        """Tell whether this ledger gave out the receipt, word for word."""
-        with self._file.transaction(write=False) as connection:
-            entry = ledger_file.entry_number(connection, receipt.sequence)
-            return (
-                entry is not None
-                and (entry.kind, entry.hash) == ("spend", receipt.entry_hash)
-                and self._books.read(connection).receipt(entry) == receipt
-            )
-
-    def confirm_publication(self, entry_hash: str, content: Mapping[str, Any]) -> bool:
-        """Tell whether this ledger noted the publication of exactly these figures."""
-        detail = json.dumps(dict(content), sort_keys=True, allow_nan=False)
-        query = "SELECT 1 FROM entries WHERE kind = 'publication' AND hash = ? AND detail = ?"
-        with self._file.transaction(write=False) as connection:
-            return connection.execute(query, (entry_hash, detail)).fetchone() is not None
-
-    def unknown(self, hashes: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the hashes that are of no release or publication in this ledger."""
-        query = "SELECT 1 FROM entries WHERE hash = ? AND kind IN ('spend', 'publication')"
-        with self._file.transaction(write=False) as connection:
-            return tuple(each for each in hashes if connection.execute(query, (each,)).fetchone() is None)
-
-    @property
-    def name(self) -> str:
-        """The public name, which every receipt carries."""
-        with self._file.transaction(write=False) as connection:
-            return self._books.read(connection).identity["ledger"]
-
-    def fingerprint(self, content: bytes) -> str:
-        """Return what tells one content from another to those alone who have this ledger's key."""
-        with self._file.transaction(write=False) as connection:
-            key = self._books.read(connection).identity["key"]
-        return hmac.digest(bytes.fromhex(key), content, "sha256").hex()
-
-    def verify(self, heads: Iterable[str] = ()) -> LedgerVerification:
-        """Read the whole ledger and report every fault.
-
-        Parameters
-        ----------
-        heads
-            Hashes seen earlier, from receipts or published heads: each must still be in the chain.
-        """
-        with self._file.transaction(write=False) as connection:
-            return verify(connection, heads)
+            return _append(connection, books.newest, "publication", Decimal(0), balance, detail, time)
 
 
 class LedgerKeeper(Ledger):
@@ -368,7 +261,7 @@ class LedgerKeeper(Ledger):
                 balance = _first(books, dataset, to, alpha, unit, window)
             after = balance.grant(amount, alpha, unit, most, window)
             time = _next_time(books.newest)
-            append(connection, books.newest, "grant", amount, after, "{}", time, About(to or ""))
+            _append(connection, books.newest, "grant", amount, after, "{}", time, _About(to or ""))
         return after
 
 
@@ -411,3 +304,47 @@ def _next_time(head: Entry) -> datetime:
             "the clock right or wait until it has caught up; nothing was charged or released."
         )
     return time
+
+
+def _append(
+    connection: sqlite3.Connection,
+    head: Entry,
+    kind: str,
+    amount: Decimal,
+    after: Balance,
+    detail: str,
+    time: datetime,
+    about: _About = _EVERYBODY,
+) -> Entry:
+    """Write an entry after the last one, with the balance after it."""
+    entry = Entry(
+        sequence=head.sequence + 1,
+        kind=kind,
+        dataset=after.dataset,
+        recipient=about.recipient,
+        day=about.day,
+        alpha=after.alpha,
+        unit=after.unit,
+        days=after.window,
+        amount=str(amount),
+        granted=str(after.granted),
+        spent=str(after.spent),
+        most_per_release=str(after.most_per_release),
+        who=_who(),
+        time=utc_text(time),
+        detail=detail,
+        previous=head.hash,
+    )
+    return ledger_chain.append(connection, entry)
+
+
+def _who() -> str:
+    """The login name; by the process's user where the system knows it, not by a variable anyone can set."""
+    try:
+        import pwd
+    except ImportError:  # no POSIX system
+        return getpass.getuser()
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"user {os.getuid()}"

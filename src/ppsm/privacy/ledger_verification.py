@@ -9,9 +9,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ppsm.errors import InputError, PpsmError
-from ppsm.privacy import ledger_file, units
+from ppsm.privacy import ledger_chain, ledger_file, units
 from ppsm.privacy.balance import Balance
-from ppsm.privacy.ledger_file import NO_PREVIOUS, SCHEMA, Entry
+from ppsm.privacy.ledger_chain import NO_PREVIOUS, Entry
+from ppsm.privacy.ledger_file import SCHEMA
 from ppsm.privacy.record import ReleaseRecord
 
 
@@ -41,7 +42,7 @@ class LedgerVerification:
 
 def verify(connection: sqlite3.Connection, heads: Iterable[str] = ()) -> LedgerVerification:
     """Return every fault of a ledger; ``heads`` are hashes seen earlier that must still be in the chain."""
-    entries = tuple(ledger_file.all_entries(connection))
+    entries = tuple(ledger_chain.all_entries(connection))
     findings = (
         *_file_findings(connection),
         *_schema_findings(connection),
@@ -69,7 +70,7 @@ def _schema_findings(connection: sqlite3.Connection) -> list[str]:
 
 
 def _tail_findings(connection: sqlite3.Connection, entries: tuple[Entry, ...]) -> list[str]:
-    highest = ledger_file.highest_sequence(connection)
+    highest = ledger_chain.highest_sequence(connection)
     last = entries[-1].sequence if entries else 0
     if highest == last and entries:
         return []

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from ppsm.errors import FileFormatError, PrivacyError
-from ppsm.privacy.ledger import Ledger
+from ppsm.privacy.ledger_reader import LedgerReader
 from ppsm.privacy.record import one_line
 from ppsm.privacy.released import Released
 
@@ -77,7 +77,7 @@ class Provenance:
                 "release cannot use it: use public data or private releases of the past."
             )
 
-    def refuse_unknown(self, what: str, ledger: Ledger) -> None:
+    def refuse_unknown(self, what: str, ledger: LedgerReader) -> None:
         """Refuse what rests on entries that this ledger does not know, or that may carry the truth."""
         self.refuse_taint(what)
         missing = ledger.unknown(self.entries)

@@ -23,6 +23,7 @@ from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError
 from ppsm.files import of_format
 from ppsm.privacy.ledger import Ledger, now
+from ppsm.privacy.ledger_reader import LedgerReader
 from ppsm.privacy.provenance import Provenance, Taint
 from ppsm.privacy.record import dataset_id, one_line, positive_number, utc_text
 
@@ -200,7 +201,7 @@ class Publication:
             return Provenance(source=self.source, taints=frozenset({Taint.UNPUBLISHED}))
         return Provenance(source=self.source, entries=(self.entry_hash,))
 
-    def noted_by(self, ledger: Ledger) -> bool:
+    def noted_by(self, ledger: LedgerReader) -> bool:
         """Whether this very ledger noted exactly these figures."""
         return self.entry_hash is not None and ledger.confirm_publication(self.entry_hash, self.noted)
 

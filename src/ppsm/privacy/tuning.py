@@ -12,6 +12,8 @@ class PrivacyTuning:
     shares
         Of epsilon for the total, of which one is chosen: the product of errors is flat around its least
         value, and a fifth stays with the entries.
+    ledger_wait_s
+        For other processes that write to a ledger.
     rows_at_once
         Runs of a mechanism between two calls of ``progress``.
     quantiles
@@ -38,6 +40,7 @@ class PrivacyTuning:
     """
 
     shares: tuple[float, ...] = tuple(round(0.05 * step, 2) for step in range(17))
+    ledger_wait_s: float = 10.0
     rows_at_once: int = 500
     quantiles: int = 64
     atom_count: int = 5
