@@ -5,18 +5,17 @@ dual has its prices in theirs, the nearest to the one that was released. How it 
 
 1.  *Asked and scaled.* Bands, public bounds, prior and limits are checked (``problem.py``) and become one
     minimisation in scaled arrays (``scaled.py``). ``follower_lps.py`` keeps the follower's LPs alive.
-2.  *Relaxed.* The QP without complementarity is a lower bound (``bounds/relaxation.py``). Often its optimum
+2.  *Relaxed.* The QP without complementarity is a lower bound (``bounds/convex.py``). Often its optimum
     is faithful already: one LP for the value and one for the best dual in the band tell
     (``search/best_first.py``, which is also the frame of every search).
 3.  *Lifted by a support.* Where the sides with a positive multiplier of some dual are held tight that dual is
-    optimal: one QP gives an incumbent, its multipliers a bound (``search/supports.py``,
-    ``bounds/duality_bound.py``).
+    optimal: one QP gives an incumbent, its multipliers a bound (``search/supports.py``).
 4.  *Primal and dual together.* One QP over answers, parameters and duals penalises the duality gap; its only
     product is replaced by chords over the price band (``bounds/primal_dual.py``).
 5.  *Branched.* What is left is settled by complementarity pairs, a side tight or its multiplier zero, and by
     splitting prices: ``search/two_trees.py``. The plain tree over sides (``search/side_tree.py``) works on
-    warm LPs, with tangents for squares (``bounds/distance_lp.py``), for any distance and band. Searches take
-    turns and share what they find (``search/by_turns.py``).
+    warm LPs, with tangents for squares (``DistanceLp`` in ``bounds/convex.py``), for any distance and band.
+    Searches take turns and share what they find (``search/players.py``).
 6.  *The lower side of the value band* without a price band (PPSM_p) is reverse-convex. Walking from
     dual to dual finds the answer (``search/lower_side.py``); boxes of the prices that a better point could
     have shrink until none is left (``bounds/price_boxes.py``).

@@ -31,21 +31,25 @@ from ppsm.fidelity.problem import (
     public_values,
 )
 from ppsm.fidelity.proof.certificate import Certificate, Claim, check_witness
-from ppsm.fidelity.proof.polish import Witness, faithful_witness
+from ppsm.fidelity.proof.polish import Witness, faithful_witness, tidied
 from ppsm.fidelity.result import FidelityResult
 from ppsm.fidelity.scaled import Core, ScaledFollower, build_core
 from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
-from ppsm.fidelity.search.by_turns import Player, search_by_turns
 from ppsm.fidelity.search.lower_side import Prover, is_monotone, look_at_lower_side
+from ppsm.fidelity.search.players import Player, Restarting, search_by_turns
 from ppsm.fidelity.search.side_tree import SideTree
-from ppsm.fidelity.search.two_trees import Restarting
 from ppsm.fidelity.textbook import search_by_textbook
 from ppsm.fidelity.tuning import TUNING
-from ppsm.fidelity.widening import LeastFactor, factor_by_branching, least_widening, widening_floor
+from ppsm.fidelity.widening import (
+    LeastFactor,
+    factor_by_branching,
+    insist_on_a_value,
+    least_widening,
+    widening_floor,
+)
 from ppsm.games.follower import Follower
 from ppsm.labels import aligned
-from ppsm.solvers.conflict import find_conflict
-from ppsm.solvers.highs import HIGHS, solve_lp
+from ppsm.solvers.highs import HIGHS
 from ppsm.solvers.qp import CLARABEL, PIQP
 from ppsm.solvers.scip import scip_version
 from ppsm.status import Status
@@ -113,7 +117,8 @@ class Restorer:
         return cls._known[follower]
 
     @cached_property
-    def _lps(self) -> FollowerLps:
+    def lps(self) -> FollowerLps:
+        """The follower's LPs, which stay alive."""
         return FollowerLps(self.scaled)
 
     @cached_property
@@ -168,56 +173,24 @@ class Restorer:
             return search_by_textbook(core, method, limits)
         if core.has_value_band and not core.has_price_band:
             return self._search_by_value(core, limits)
-        players: list[Callable[[], Player]] = [lambda: SideTree(core, self._lps, limits)]
+        players: list[Callable[[], Player]] = [lambda: SideTree(core, self.lps, limits)]
         if core.is_least_squares and core.has_value_band and core.has_bounded_prices:
-            players.insert(0, lambda: Restarting(core, self._lps, limits, self.matrices))
+            players.insert(0, lambda: Restarting(core, self.lps, limits, self.matrices))
         return search_by_turns(limits, players)
 
     def _search_by_value(self, core: Core, limits: SearchLimits) -> SearchOutcome:
         """Where no price is asked for only the lower side of the value band is hard."""
-        seen = look_at_lower_side(core, self._lps)
+        seen = look_at_lower_side(core, self.lps)
         if seen.outcome is not None:
             return seen.outcome
         walker, best = seen.walker, seen.best
         lift = None if walker is None else walker.lift
-        players: list[Callable[[], Player]] = [lambda: SideTree(core, self._lps, limits, lift=lift)]
+        players: list[Callable[[], Player]] = [lambda: SideTree(core, self.lps, limits, lift=lift)]
         lower = core.lower * self.scaled.quantity_unit
         if walker and best and core.is_least_squares and is_monotone(self.program, self.parameter_map, lower):
-            prover = Prover(core, self._lps, limits, self.matrices, walker, best)
+            prover = Prover(core, self.lps, limits, self.matrices, walker, best)
             players.insert(0, lambda: prover)
         return search_by_turns(limits, players, best, seen.bound)
-
-    def witness(self, core: Core, incumbent: Incumbent) -> Witness | None:
-        """Vector, answer and row prices in the user's units (of the minimisation), polished if need be."""
-        found = faithful_witness(core, self._lps, incumbent)
-        if found is None:
-            return None
-        quantity, price = self.scaled.quantity_unit, self.scaled.price_unit
-        return Witness(found.parameter * quantity, found.columns * quantity, found.row_prices * price)
-
-    def insist_on_a_value(self, bounds: PublicBounds) -> None:
-        """Raise if no vector within the bounds can be served, or if the follower has no finite value."""
-        entries = len(self.names)
-        served = self.program.with_columns(
-            bounds.lower,
-            bounds.upper,
-            matrix=-self.parameter_map,
-            names=(f"parameter {name}" for name in self.names),
-        )
-        feasible = solve_lp(served.with_cost(np.zeros(served.shape[1])))
-        if feasible.status is Status.INFEASIBLE:
-            raise ModelError(
-                f"no vector within the public bounds can be served by the follower: {find_conflict(served)}; "
-                "widen the bounds or mend the model."
-            )
-        at = feasible.columns[self.program.shape[1] :] / self.scaled.quantity_unit
-        self._lps.set_band(np.full(entries, -INFINITY), np.full(entries, INFINITY))
-        value = self._lps.value(np.asarray(self.parameter_map @ at))
-        if value is not None and value[0] == -INFINITY:
-            raise ModelError(
-                "the follower's cost is unbounded below, so it has neither value nor prices; "
-                "bound its variables."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,17 +205,6 @@ def _unproven(found: _Found, core: Core) -> _Found:
     """What a search found, without what it says of better points."""
     outcome = replace(found.outcome, status=Status.INCUMBENT, bound=core.least)
     return _Found(outcome, found.witness)
-
-
-def _without_answer(outcome: SearchOutcome) -> Status:
-    """The status of a search whose incumbent, if any, is not confirmed."""
-    return outcome.status if outcome.incumbent is None else Status.NO_INCUMBENT
-
-
-def _reason(outcome: SearchOutcome) -> str:
-    if outcome.incumbent is not None:
-        return "what was found is faithful only within the solvers' rounding"
-    return "the bands are empty" if outcome.status is Status.INFEASIBLE else "a limit was hit"
 
 
 class _Task:
@@ -275,9 +237,10 @@ class _Task:
             found = self._nearest_in_squares(core) or found
         if found.witness is None:
             if found.outcome.status is Status.INFEASIBLE:
-                self.restorer.insist_on_a_value(self.bounds)
+                whole = self.restorer
+                insist_on_a_value(whole.program, whole.parameter_map, whole.names, self.bounds, whole.lps)
             if not elastic:
-                return self._result(started, found, core, 1.0, 1.0, _reason(found.outcome))
+                return self._result(started, found, core, 1.0, 1.0, found.outcome.why_unanswered)
             factor, bound, core, found = self._widen(started)
         reason = "" if found.witness is not None else "no widening of the bands was found in time"
         return self._result(started, found, core, factor, bound, reason)
@@ -287,7 +250,7 @@ class _Task:
         outcome = self.restorer.search(core, limits, self.method)
         if outcome.incumbent is None:
             return _Found(outcome, None)
-        return _Found(outcome, self.restorer.witness(core, outcome.incumbent))
+        return _Found(outcome, faithful_witness(core, self.restorer.lps, outcome.incumbent))
 
     def _nearest_in_squares(self, core: Core) -> _Found | None:
         """A vector in the same bands by the l2 search, which finds one where that of l1 does not."""
@@ -319,7 +282,7 @@ class _Task:
             limits = replace(self.limits, gap=TUNING.feasibility_gap, seconds=share)
             found = self._solved(self._core(factor), limits)
             if found.witness is None:
-                return replace(found.outcome, incumbent=None, status=_without_answer(found.outcome))
+                return replace(found.outcome, incumbent=None, status=found.outcome.status_unconfirmed)
             found_at[factor] = found
             return found.outcome
 
@@ -344,7 +307,7 @@ class _Task:
         if found.witness is None and least.parameter is not None:
             point = Incumbent(core.objective(least.parameter), least.parameter, np.empty(0), NONE)
             outcome = SearchOutcome(Status.INCUMBENT, point, core.least, found.outcome.nodes)
-            found = _Found(outcome, self.restorer.witness(core, point))
+            found = _Found(outcome, faithful_witness(core, self.restorer.lps, point))
         return None if found.witness is None else (factor, min(least.bound, factor), core, found)
 
     def _result(
@@ -361,7 +324,7 @@ class _Task:
         status = outcome.status
         solvers = (PIQP, HIGHS, CLARABEL) if self.method == "search" else (scip_version(), HIGHS)
         if found.witness is None:
-            status = _without_answer(outcome)
+            status = outcome.status_unconfirmed
         else:
             parameter, certificate, claim, objective = self._certified(core, found.witness, factor)
             if not certificate.faithful:
@@ -397,7 +360,8 @@ class _Task:
     def _certified(
         self, core: Core, witness: Witness, factor: float
     ) -> tuple[FloatArray, Certificate, Claim, float]:
-        parameter = self._tidy(witness.parameter)
+        unit = self.restorer.scaled.quantity_unit
+        parameter = tidied(witness.parameter, self.values, self.bounds, unit)
         bands = self.bands.widened(factor)
         claim = Claim(
             program=self.restorer.program,
@@ -412,14 +376,5 @@ class _Task:
             prices=bands.prices,
             price_width=bands.price_width,
         )
-        objective = core.objective(parameter / self.restorer.scaled.quantity_unit) * self.objective_unit
+        objective = core.objective(parameter / unit) * self.objective_unit
         return parameter, check_witness(claim, witness.columns, witness.row_prices), claim, objective
-
-    def _tidy(self, parameter: FloatArray) -> FloatArray:
-        """Entries that did not move, or that reached a public bound, are returned exactly."""
-        unit = self.restorer.scaled.quantity_unit
-        for exact in (self.bounds.lower, self.bounds.upper, self.values):
-            finite = np.where(np.isfinite(exact), exact, 0.0)
-            near = np.abs(parameter - finite) <= TUNING.unchanged * np.maximum(unit, np.abs(finite))
-            parameter = np.where(near & np.isfinite(exact), finite, parameter)
-        return np.clip(parameter, self.bounds.lower, self.bounds.upper)

@@ -40,7 +40,7 @@ class Tuning:
     # Below this objective the moves are small beside the data as well, and are measured by their own size.
     small_objective: float = 1e-6
 
-    # --- the relaxation by tangents (bounds/distance_lp.py) ---
+    # --- the relaxation by tangents (bounds/convex.py) ---
     # Tangents to begin with, as shares of the distance of the relaxed optimum.
     first_tangents: tuple[float, ...] = (-1.0, -0.3, 0.3, 1.0)
     # Rounds of tangents in one solve, and in one of a leaf; what they may miss of the gap, or of what is

@@ -19,12 +19,15 @@ import scipy.sparse as sp
 from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.bilevel.methods.branching import branch
-from ppsm.errors import InputError
+from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
+from ppsm.fidelity.follower_lps import FollowerLps
+from ppsm.fidelity.problem import PublicBounds
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import SearchOutcome
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.solvers.conflict import find_conflict
 from ppsm.solvers.highs import solve_lp
 from ppsm.status import Status
 
@@ -46,6 +49,35 @@ class LeastFactor:
     bound: float
     parameter: FloatArray | None
     is_proven: bool
+
+
+def insist_on_a_value(
+    program: LinearProgram,
+    parameter_map: SparseMatrix,
+    names: tuple[str, ...],
+    bounds: PublicBounds,
+    lps: FollowerLps,
+) -> None:
+    """Raise where no bands would help: nothing within the public bounds can be served, or has a value."""
+    served = program.with_columns(
+        bounds.lower,
+        bounds.upper,
+        matrix=-parameter_map,
+        names=(f"parameter {name}" for name in names),
+    )
+    feasible = solve_lp(served.with_cost(np.zeros(served.shape[1])))
+    if feasible.status is Status.INFEASIBLE:
+        raise ModelError(
+            f"no vector within the public bounds can be served by the follower: {find_conflict(served)}; "
+            "widen the bounds or mend the model."
+        )
+    at = feasible.columns[program.shape[1] :] / lps.follower.quantity_unit
+    lps.set_band(np.full(len(names), -INFINITY), np.full(len(names), INFINITY))
+    value = lps.value(np.asarray(parameter_map @ at))
+    if value is not None and value[0] == -INFINITY:
+        raise ModelError(
+            "the follower's cost is unbounded below, so it has neither value nor prices; bound its variables."
+        )
 
 
 def factor_by_branching(asked: Core, wider: Core, deadline: float) -> LeastFactor:

@@ -9,8 +9,8 @@ from ppsm.fidelity import SearchLimits
 from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
 from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
-from ppsm.fidelity.search.by_turns import search_by_turns
 from ppsm.fidelity.search.lower_side import Prover, Walker, is_monotone, look_at_lower_side
+from ppsm.fidelity.search.players import search_by_turns
 from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.fidelity.search.supports import Trial
 from ppsm.fidelity.search.two_trees import TwoTrees

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppsm.fidelity.bounds.relaxation import Relaxation
+from ppsm.fidelity.bounds.convex import Relaxation
 from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.search.best_first import Incumbent
 from ppsm.fidelity.search.supports import Supports, Trial

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import FloatArray
 from ppsm.fidelity.follower_lps import FollowerLps
+from ppsm.fidelity.problem import PublicBounds
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import Incumbent
 from ppsm.fidelity.tuning import TUNING
@@ -22,7 +23,10 @@ from ppsm.solvers.highs import solve_lp
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """A parameter, an answer that attains its value, and row prices in the band that prove it."""
+    """A parameter, an answer that attains its value, and row prices in the band that prove it.
+
+    In the user's units; prices are those of the minimisation.
+    """
 
     parameter: FloatArray
     columns: FloatArray
@@ -36,7 +40,19 @@ def faithful_witness(core: Core, lps: FollowerLps, incumbent: Incumbent) -> Witn
     if witness is None:
         moved = _nearest_on_support(core, incumbent)
         witness = None if moved is None else _witness_at(core, lps, moved)
-    return witness
+    if witness is None:
+        return None
+    quantity, price = core.follower.quantity_unit, core.follower.price_unit
+    return Witness(witness.parameter * quantity, witness.columns * quantity, witness.row_prices * price)
+
+
+def tidied(parameter: FloatArray, values: FloatArray, bounds: PublicBounds, unit: float) -> FloatArray:
+    """A parameter whose entries are exactly what they were, or at a public bound, where they are near it."""
+    for exact in (bounds.lower, bounds.upper, values):
+        finite = np.where(np.isfinite(exact), exact, 0.0)
+        near = np.abs(parameter - finite) <= TUNING.unchanged * np.maximum(unit, np.abs(finite))
+        parameter = np.where(near & np.isfinite(exact), finite, parameter)
+    return np.clip(parameter, bounds.lower, bounds.upper)
 
 
 def _witness_at(core: Core, lps: FollowerLps, parameter: FloatArray) -> Witness | None:

@@ -5,7 +5,7 @@
 ``supports.py``    from a dual to an incumbent: its support is held tight
 ``side_tree.py``   the plain tree over sides, for any distance and any band
 ``two_trees.py``   for least squares with bounded prices: one tree splits sides, one prices
-``by_turns.py``    searches that take turns on one problem and share incumbents and bounds
+``players.py``     searches that take turns on one problem and share incumbents and bounds
 ``lower_side.py``  for the lower side of the value band when no price is asked for (PPSM_p)
 =================  ======================================================================================
 """

@@ -17,7 +17,7 @@ import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.errors import SolverError
-from ppsm.fidelity.bounds.relaxation import Relaxation, RelaxedPoint
+from ppsm.fidelity.bounds.convex import Relaxation, RelaxedPoint
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core
@@ -45,6 +45,18 @@ class SearchOutcome:
     incumbent: Incumbent | None
     bound: float
     nodes: int
+
+    @property
+    def status_unconfirmed(self) -> Status:
+        """The status where its incumbent, if any, is not confirmed by LP vertices."""
+        return self.status if self.incumbent is None else Status.NO_INCUMBENT
+
+    @property
+    def why_unanswered(self) -> str:
+        """Why it has come to no answer."""
+        if self.incumbent is not None:
+            return "what was found is faithful only within the solvers' rounding"
+        return "the bands are empty" if self.status is Status.INFEASIBLE else "a limit was hit"
 
 
 @dataclass(frozen=True, order=True)

@@ -28,9 +28,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
+from ppsm.fidelity.bounds.convex import Relaxation, RelaxedPoint
 from ppsm.fidelity.bounds.price_boxes import PriceBoxes
 from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
-from ppsm.fidelity.bounds.relaxation import Relaxation, RelaxedPoint
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core

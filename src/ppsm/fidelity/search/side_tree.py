@@ -1,13 +1,13 @@
 """The plain tree: complementarity is branched on, side by side, whatever the distance and the bands.
 
 A node holds some sides *tight* and some multipliers at *zero*. It is bounded by an LP over answers and
-parameters (:mod:`ppsm.fidelity.bounds.distance_lp`), which knows only the tight sides; its duals are looked
-for by another, which knows only the zeros. At the relaxed parameter the follower's cheapest answer and its
-best dual in the band are compared: without a duality gap the node is solved. Otherwise a side with both
+parameters (:class:`~ppsm.fidelity.bounds.convex.DistanceLp`), which knows only the tight sides; its duals are
+looked for by another, which knows only the zeros. At the relaxed parameter the follower's cheapest answer and
+its best dual in the band are compared: without a duality gap the node is solved. Otherwise a side with both
 slack and multiplier is branched on: tight (other parameters, the same duals), or multiplier zero (the same
 parameters, fewer duals). A few candidates are probed first: one that cannot be tight has a zero multiplier,
-one whose multiplier cannot vanish is tight, and neither needs a branch. Every child dies at last: by an
-empty set of duals, an infeasible LP, a bound, or because it is solved.
+one whose multiplier cannot vanish is tight, and neither needs a branch. Every child dies at last: by an empty
+set of duals, an infeasible LP, a bound, or because it is solved.
 """
 
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ppsm.arrays import FloatArray, IntArray
-from ppsm.fidelity.bounds.distance_lp import DistanceLp, NearPoint
+from ppsm.fidelity.bounds.convex import DistanceLp, NearPoint
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core

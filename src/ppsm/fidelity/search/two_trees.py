@@ -8,7 +8,6 @@ covers everything, so that the one that ends first is the proof.
 """
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -26,7 +25,7 @@ from ppsm.fidelity.bounds.primal_dual import (
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core
-from ppsm.fidelity.search.best_first import BestFirst, Incumbent, Node, SearchOutcome, sides_of
+from ppsm.fidelity.search.best_first import BestFirst, Incumbent, Node, sides_of
 from ppsm.fidelity.search.supports import Lift, Supports, Trial
 from ppsm.fidelity.tuning import TUNING
 
@@ -342,60 +341,3 @@ class TwoTrees(BestFirst[BoxNode]):
         for half in box.split(entry, price):
             self.push(replace(node, box=half, narrowed=False, order=next(self.orders)))
         return True
-
-
-class Restarting:
-    """The two trees, which start again after shares of the time, each time with the best incumbent so far.
-
-    Which sides a tree splits first depends on the last digits of LPs. Most are small; of one that is not
-    another attempt, from other bases, is small as a rule.
-    """
-
-    def __init__(
-        self, core: Core, lps: FollowerLps, limits: SearchLimits, matrices: PrimalDualMatrices
-    ) -> None:
-        self._core, self._lps, self._limits, self._matrices = core, lps, limits, matrices
-        self._nodes, self._bound, self._spent = 0, -INFINITY, 0.0
-        self.stop = INFINITY
-        self._search = self._fresh()
-
-    def _fresh(self) -> TwoTrees:
-        band = PriceBox(self._core.price_lower, self._core.price_upper)
-        return TwoTrees(self._core, self._lps, self._limits, self._matrices, band)
-
-    @property
-    def incumbent(self) -> Incumbent | None:
-        """The best point so far."""
-        return self._search.incumbent
-
-    @property
-    def nodes(self) -> int:
-        """Nodes of all attempts."""
-        return self._nodes + self._search.nodes
-
-    def offer(self, candidate: Incumbent) -> None:
-        """Keep a faithful point if it is the best so far."""
-        self._search.offer(candidate)
-
-    def steps(self) -> Iterator[None]:
-        """Search node by node, from the start again after each share of the time."""
-        for share in (*TUNING.restarts, INFINITY):
-            since = time.perf_counter()
-            for _ in self._search.steps():
-                self._spent += time.perf_counter() - since
-                if self._spent > share * self._limits.seconds:
-                    break
-                yield
-                since = time.perf_counter()
-                self._search.stop = self.stop
-            else:
-                return
-            found = self.outcome()
-            self._nodes, self._bound = found.nodes, found.bound
-            self._search = self._fresh()
-            self._search.incumbent = found.incumbent
-
-    def outcome(self) -> SearchOutcome:
-        """What is found and proven so far, by all attempts."""
-        found = self._search.outcome()
-        return replace(found, bound=max(self._bound, found.bound), nodes=self.nodes)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from ppsm.fidelity.bounds.duality_bound import DualityBound
+from ppsm.fidelity.bounds.convex import Relaxation
 from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices, PrimalDualRelaxation
-from ppsm.fidelity.bounds.relaxation import Relaxation
 from ppsm.fidelity.follower_lps import FollowerLps
+from ppsm.fidelity.search.supports import DualityBound
 from tests.fidelity.markets import one_node_core
 from tests.fidelity.nodes import Problem, node_optimum
 

@@ -5,6 +5,7 @@ are at home; the plain tree over sides is at home wherever few sides are in doub
 that all have to beat, and the first that is through is the proof. Turns double, so that the best search is
 slowed down by a constant factor only, and a search whose bound lags behind gets less of them. They are
 counted in steps, not in seconds: the same problem is searched in the same way on a busy machine too.
+One player is made here: :class:`Restarting`, the two trees that begin anew.
 """
 
 import time
@@ -13,8 +14,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from ppsm.arrays import INFINITY
+from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
+from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.problem import SearchLimits
+from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import Incumbent, SearchOutcome
+from ppsm.fidelity.search.two_trees import TwoTrees
 from ppsm.fidelity.tuning import TUNING
 from ppsm.status import Status
 
@@ -65,6 +70,63 @@ class _Seat:
         found = self.player.outcome()
         self.bound = max(self.bound, found.bound)
         return found
+
+
+class Restarting:
+    """The two trees, which start again after shares of the time, each time with the best incumbent so far.
+
+    Which sides a tree splits first depends on the last digits of LPs. Most are small; of one that is not
+    another attempt, from other bases, is small as a rule.
+    """
+
+    def __init__(
+        self, core: Core, lps: FollowerLps, limits: SearchLimits, matrices: PrimalDualMatrices
+    ) -> None:
+        self._core, self._lps, self._limits, self._matrices = core, lps, limits, matrices
+        self._nodes, self._bound, self._spent = 0, -INFINITY, 0.0
+        self.stop = INFINITY
+        self._search = self._fresh()
+
+    def _fresh(self) -> TwoTrees:
+        band = PriceBox(self._core.price_lower, self._core.price_upper)
+        return TwoTrees(self._core, self._lps, self._limits, self._matrices, band)
+
+    @property
+    def incumbent(self) -> Incumbent | None:
+        """The best point so far."""
+        return self._search.incumbent
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of all attempts."""
+        return self._nodes + self._search.nodes
+
+    def offer(self, candidate: Incumbent) -> None:
+        """Keep a faithful point if it is the best so far."""
+        self._search.offer(candidate)
+
+    def steps(self) -> Iterator[None]:
+        """Search node by node, from the start again after each share of the time."""
+        for share in (*TUNING.restarts, INFINITY):
+            since = time.perf_counter()
+            for _ in self._search.steps():
+                self._spent += time.perf_counter() - since
+                if self._spent > share * self._limits.seconds:
+                    break
+                yield
+                since = time.perf_counter()
+                self._search.stop = self.stop
+            else:
+                return
+            found = self.outcome()
+            self._nodes, self._bound = found.nodes, found.bound
+            self._search = self._fresh()
+            self._search.incumbent = found.incumbent
+
+    def outcome(self) -> SearchOutcome:
+        """What is found and proven so far, by all attempts."""
+        found = self._search.outcome()
+        return replace(found, bound=max(self._bound, found.bound), nodes=self.nodes)
 
 
 def search_by_turns(

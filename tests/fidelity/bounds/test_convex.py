@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ppsm.fidelity.bounds.relaxation import Relaxation
+from ppsm.fidelity.bounds.convex import Relaxation
 from tests.fidelity.markets import one_node_core
 from tests.fidelity.nodes import Problem, is_faithful, node_optimum
 
