@@ -18,7 +18,7 @@ import numpy as np
 from ppsm import Follower, LinearProgram, Sensitive, StackelbergGame
 from ppsm.arrays import FloatArray
 from ppsm.coordinations import GameCoordination
-from ppsm.fidelity.proof.certificate import certify
+from ppsm.fidelity.certificate import certify
 from ppsm.mechanism import PPSM, PPSM_p, PublicOutcome, Release
 from ppsm.mechanism.theory import CONFIDENCE
 from ppsm.privacy import simulated_publication

@@ -21,15 +21,15 @@ dual has its prices in theirs, the nearest to the one that was released. How it 
     have shrink until none is left (``bounds/price_boxes.py``).
 7.  *Widened.* Bands that nothing satisfies grow by the least common factor, which is itself minimised by
     branching (``widening.py``).
-8.  *Proven.* LP vertices have to confirm the point (``proof/polish.py``); a certificate that shares nothing
-    with the search checks it again (``proof/certificate.py``).
+8.  *Proven.* LP vertices have to confirm the point (``result.py``); a certificate that shares nothing with
+    the search checks it again (``certificate.py``).
 
 ``restore.py`` runs these steps and returns a ``FidelityResult`` (``result.py``). Every number that steers
 them is in ``tuning.py``. ``textbook.py`` has the forms that the search replaces, in SCIP, for comparison.
 """
 
+from ppsm.fidelity.certificate import Certificate
 from ppsm.fidelity.problem import Bands, Prior, PublicVector, SearchLimits
-from ppsm.fidelity.proof.certificate import Certificate
 from ppsm.fidelity.restore import Restorer, restore
 from ppsm.fidelity.result import FidelityResult
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import INFINITY, FloatArray
 from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
+from ppsm.fidelity.certificate import Certificate, Claim, check_witness
 from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.problem import (
     Bands,
@@ -30,9 +31,7 @@ from ppsm.fidelity.problem import (
     SearchLimits,
     public_values,
 )
-from ppsm.fidelity.proof.certificate import Certificate, Claim, check_witness
-from ppsm.fidelity.proof.polish import Witness, faithful_witness, tidied
-from ppsm.fidelity.result import FidelityResult
+from ppsm.fidelity.result import FidelityResult, Witness, faithful_witness, tidied
 from ppsm.fidelity.scaled import Core, ScaledFollower, build_core
 from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
 from ppsm.fidelity.search.lower_side import Prover, is_monotone, look_at_lower_side
@@ -207,25 +206,25 @@ def _unproven(found: _Found, core: Core) -> _Found:
     return _Found(outcome, found.witness)
 
 
+@dataclass(frozen=True, eq=False)
 class _Task:
     """One vector to restore."""
 
-    def __init__(
-        self,
-        restorer: Restorer,
-        values: FloatArray,
-        bands: Bands,
-        bounds: PublicBounds,
-        norm: Norm,
-        prior: tuple[FloatArray, FloatArray] | None,
-        total: MeasuredTotal | None,
-        limits: SearchLimits,
-        method: Method,
-    ) -> None:
-        self.restorer, self.values, self.bands, self.bounds = restorer, values, bands, bounds
-        self.norm, self.prior, self.total, self.limits, self.method = norm, prior, total, limits, method
-        unit = restorer.scaled.quantity_unit
-        self.objective_unit = unit**2 if norm == "l2" else unit
+    restorer: Restorer
+    values: FloatArray
+    bands: Bands
+    bounds: PublicBounds
+    norm: Norm
+    prior: tuple[FloatArray, FloatArray] | None
+    total: MeasuredTotal | None
+    limits: SearchLimits
+    method: Method
+
+    @property
+    def objective_unit(self) -> float:
+        """What an objective of 1 in scaled units is in the user's."""
+        unit = self.restorer.scaled.quantity_unit
+        return unit**2 if self.norm == "l2" else unit
 
     def run(self, started: float, *, elastic: bool) -> FidelityResult:
         """Solve, widen the bands if they are empty, certify."""

@@ -1,7 +1,7 @@
 """Every number that steers the fidelity phase, with what it is for: change it here and nowhere else.
 
 They decide where a search looks, for how long, and from which size on a difference is more than rounding.
-What the certificate allows is part of its claim and stands beside it, in ``proof/certificate.py``.
+What the certificate allows is part of its claim and stands beside it, in ``certificate.py``.
 Quantities and prices are scaled: the follower's typical bound and its largest cost are 1.
 """
 
@@ -194,7 +194,7 @@ class Tuning:
     # vector.
     leaps_beyond: int = 2
 
-    # --- polish (proof/polish.py) ---
+    # --- what LP vertices confirm (result.py) ---
     # Value and dual at LP vertices agree with the bands and with each other to this, relatively.
     agreed: float = 1e-7
 

@@ -22,8 +22,8 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
 from ppsm.bilevel.solve import solve_bilevel
+from ppsm.fidelity.certificate import TOLERANCE
 from ppsm.fidelity.problem import Bands
-from ppsm.fidelity.proof.certificate import TOLERANCE
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.mechanism.tuning import TUNING
 from ppsm.program import BilevelProgram, LinearProgram

@@ -13,8 +13,8 @@ import numpy as np
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
+from ppsm.fidelity.certificate import Claim, certify
 from ppsm.fidelity.problem import Bands, Norm, SearchLimits, measured_entries
-from ppsm.fidelity.proof.certificate import Claim, certify
 from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.result import FidelityResult
 from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide

@@ -11,8 +11,8 @@ import numpy as np
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
+from ppsm.fidelity.certificate import certify
 from ppsm.fidelity.problem import MeasuredTotal
-from ppsm.fidelity.proof.certificate import certify
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.first_step import Release
 from ppsm.mechanism.theory import nearness, size_of

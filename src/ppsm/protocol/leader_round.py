@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import PpsmError, ProtocolError
-from ppsm.fidelity.proof.certificate import Certificate, Claim, certify
+from ppsm.fidelity.certificate import Certificate, Claim, certify
 from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.coordination import Outcome as ClearedGame

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ppsm.fidelity import restore
-from ppsm.fidelity.proof.certificate import certify
+from ppsm.fidelity.certificate import certify
 from tests.fidelity.markets import two_nodes
 
 
