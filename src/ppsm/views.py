@@ -1,5 +1,6 @@
 """Short tables of results: as text for ``print``, as HTML for notebooks."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -48,6 +49,20 @@ class View:
     def _rest(self) -> list[str]:
         more = len(self.rows) - _MOST_ROWS
         return [f"... and {more} more"] if more > 0 else []
+
+
+class Viewed(ABC):
+    """What shows itself as a short table, printed and in notebooks."""
+
+    @abstractmethod
+    def _view(self) -> View:
+        """What to show."""
+
+    def __str__(self) -> str:
+        return str(self._view())
+
+    def _repr_html_(self) -> str:
+        return self._view().html()
 
 
 def figure(number: float | None) -> str:

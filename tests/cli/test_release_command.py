@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from ppsm import Ledger, Released, load_case
 from ppsm.cases import read_demand
 from ppsm.cli import app
-from ppsm.cli.number_options import fraction, numbers
+from ppsm.cli.options import fraction, numbers
 from ppsm.coordinations import GaucCoordination
 from ppsm.errors import BudgetExceededError, InputError, LedgerError
 from ppsm.mechanism import Dossier

@@ -15,8 +15,8 @@ from ppsm.cases.demand import demand_template, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case, load_case, save_case
 from ppsm.cases.sides import follower_side, leader_side
+from ppsm.cli import options
 from ppsm.cli.app import examples
-from ppsm.cli.secret import DemandSheet, DemandUnit
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 
@@ -102,8 +102,8 @@ def template(case: CaseArgument) -> None:
 def demand(
     case: CaseArgument,
     file: Annotated[Path, typer.Argument(help="a demand file")],
-    unit: DemandUnit = None,
-    sheet: DemandSheet = None,
+    unit: options.DemandUnit = None,
+    sheet: options.DemandSheet = None,
 ) -> None:
     """Check whether a demand file is complete and plausible, before it is released.
 

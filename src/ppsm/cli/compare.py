@@ -13,11 +13,11 @@ from rich.console import Console
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
+from ppsm.cli import options
 from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
-from ppsm.cli.number_options import fraction, numbers
 from ppsm.cli.output import summary_lines, writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import DemandSheet, DemandUnit, owner_directory, read_secret
+from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.errors import InputError, PpsmError
 from ppsm.files import OWNER_MODE, write_atomically
 
@@ -38,32 +38,20 @@ REPORT, TABLE = "report.html", "compare.csv"
     ),
 )
 def compare(
-    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.36 is +36 %.")],
+    power_stress: options.PowerStress,
     out: Annotated[Path, typer.Option(help="Directory for the reports, the rows and the table.")],
-    gas_stress: Annotated[
-        float | None, typer.Option(help="Relative increase of the case's gas demands.")
-    ] = None,
-    demand: Annotated[
-        Path | None,
-        typer.Option(
-            help="A secret demand: a CSV file node,demand_mwh or an Excel workbook instead of a stress."
-        ),
-    ] = None,
-    demand_unit: DemandUnit = None,
-    demand_sheet: DemandSheet = None,
-    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
-    alphas: Annotated[str, typer.Option(help="Distances to compare, in MWh.")] = "10,100,1000",
-    draws: Annotated[int, typer.Option(help="Draws of the noise.")] = 3,
-    eta_p: Annotated[str, typer.Option(help="Half-width of the value band.")] = "0.1%",
-    eta_d: Annotated[str, typer.Option(help="Half-width of the price bands.")] = "0.1%",
+    gas_stress: options.GasStress = None,
+    demand: options.DemandFile = None,
+    demand_unit: options.DemandUnit = None,
+    demand_sheet: options.DemandSheet = None,
+    case: options.CaseName = "northeast",
+    alphas: options.Alphas = "10,100,1000",
+    draws: options.Draws = 3,
+    eta_p: options.ValueWidth = "0.1%",
+    eta_d: options.PriceWidth = "0.1%",
     seed: Annotated[int, typer.Option(help="Number of the first draw; each number is a draw.")] = 0,
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds for clearing the markets with a release; the original has 300.")
-    ] = 30.0,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(help="The privacy ledger for a secret; by default $PPSM_LEDGER, else the user's own."),
-    ] = None,
+    time_limit: options.ReleaseSeconds = 30.0,
+    ledger: options.LedgerFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what may be shared as JSON.")] = False,
 ) -> None:
     """Compare Laplace, PPSM_p and PPSM on one stress cell, and write a report to share and one for the owner.
@@ -80,9 +68,8 @@ def compare(
     check_stress(loaded, power_stress, gas_stress)
     if draws < 1 or seed < 0:
         raise InputError(f"{draws} draws from number {seed} were asked for; expected at least 1 from 0 on.")
-    if not time_limit > 0:
-        raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
-    distances, widths = numbers(alphas, "alphas"), (fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d"))
+    options.insist_on_seconds(time_limit)
+    distances, widths = options.numbers(alphas, "alphas"), options.widths(eta_p, eta_d)
     secret = read_secret(
         loaded, demand, gas_stress, f"gas-demand/{loaded.name}", unit=demand_unit, sheet=demand_sheet
     )

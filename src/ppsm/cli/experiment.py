@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from ppsm.cases.schema import builtin_cases
+from ppsm.cli import options
 from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import owner_directory
@@ -40,7 +41,7 @@ def experiment(
     reps: Annotated[int | None, typer.Option(help="Repetitions instead of the grid's own.")] = None,
     workers: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
     cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:8786, or local.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
+    cache: options.CacheDirectory = None,
     clear_seconds: Annotated[float | None, typer.Option(help="Limit for clearing one game.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed instances again.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,

@@ -15,6 +15,7 @@ from ppsm.arrays import FloatArray
 from ppsm.cases import Case, load_case, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.stress import outside_calibration
+from ppsm.cli import options
 from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, examples, interruptible
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
@@ -35,15 +36,15 @@ _UNITS = {"gas_prices": _GAS_PRICE}
     ),
 )
 def gauc(
-    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
-    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.45 is +45 %.")] = 0.0,
+    case: options.CaseName = "northeast",
+    power_stress: options.PowerStress = 0.0,
     gas_stress: Annotated[
         float | None, typer.Option(help="Relative increase of all gas demands.", show_default="0")
     ] = None,
     demand: Annotated[Path | None, typer.Option(help="CSV file node,demand_mwh instead of a stress.")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds; the best answer so far is kept.")] = math.inf,
     gap: Annotated[float, typer.Option(help="Relative gap that counts as proven.")] = 5e-4,
-    cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
+    cache: options.CacheDirectory = None,
     map_file: Annotated[
         Path | None, typer.Option("--map", help="Draw the answer on a map: FILE.svg, .png or .pdf.")
     ] = None,

@@ -16,10 +16,10 @@ from rich.table import Table
 from ppsm.cases import Case, load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
+from ppsm.cli import options
 from ppsm.cli.app import app, examples, interruptible
-from ppsm.cli.number_options import fraction
 from ppsm.cli.output import writable_directory
-from ppsm.cli.secret import DemandSheet, DemandUnit, owner_directory, read_secret
+from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.errors import InputError
 from ppsm.privacy import Sensitive
 
@@ -55,16 +55,14 @@ class PredictorName(StrEnum):
     ),
 )
 def release(
-    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.48 is +48 %.")],
-    alpha: Annotated[float, typer.Option(help="The distance within which one entry is hidden, in MWh.")],
+    power_stress: options.PowerStress,
+    alpha: options.Alpha,
     out: Annotated[Path, typer.Option(help="Directory for released.csv and dossier.json.")],
-    gas_stress: Annotated[
-        float | None, typer.Option(help="Relative increase of the case's gas demands.")
-    ] = None,
-    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
+    gas_stress: options.GasStress = None,
+    case: options.CaseName = "northeast",
     epsilon: Annotated[float, typer.Option(help="The privacy loss allowed.")] = 1.0,
-    eta_p: Annotated[str, typer.Option(help="Half-width of the value band, such as 0.1%.")] = "0.1%",
-    eta_d: Annotated[str, typer.Option(help="Half-width of the price bands, such as 0.1%.")] = "0.1%",
+    eta_p: options.ValueWidth = "0.1%",
+    eta_d: options.PriceWidth = "0.1%",
     mechanism: Annotated[MechanismName, typer.Option(help="The mechanism.")] = MechanismName.PPSM,
     predictor: Annotated[
         PredictorName,
@@ -81,29 +79,19 @@ def release(
             "and rounding: whoever knows all entries but one can compute that one from them."
         ),
     ] = None,
-    demand: Annotated[
-        Path | None,
-        typer.Option(
-            help="The secret demand: a CSV file node,demand_mwh or an Excel workbook instead of a stress."
-        ),
-    ] = None,
-    demand_unit: DemandUnit = None,
-    demand_sheet: DemandSheet = None,
+    demand: options.DemandFile = None,
+    demand_unit: options.DemandUnit = None,
+    demand_sheet: options.DemandSheet = None,
     prior: Annotated[
         Path | None, typer.Option(help="Public knowledge: a CSV file node,mean_mwh,spread_mwh.")
     ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(help="The privacy ledger; by default $PPSM_LEDGER, else the user's own."),
-    ] = None,
-    dataset: Annotated[str | None, typer.Option(help="The data set that the ledger charges.")] = None,
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
     model: Annotated[
         Path | None, typer.Option(help="Learned model: read if it exists, else trained and written.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Reproducible noise for research; the result is NOT private.")
-    ] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for each clearing of the markets.")] = 300.0,
+    seed: options.ResearchSeed = None,
+    time_limit: options.ClearSeconds = 300.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
     """Release a gas demand: step 1 adds noise, steps 2a to 3b repair it, the markets are cleared with it.
@@ -114,14 +102,13 @@ def release(
     """
     loaded = load_case(case)
     check_stress(loaded, power_stress, gas_stress)
-    widths = fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d")
+    widths = options.widths(eta_p, eta_d)
     name = dataset or f"gas-demand/{loaded.name}"
     secret = read_secret(loaded, demand, gas_stress, name, unit=demand_unit, sheet=demand_sheet)
     if predictor is PredictorName.LEARNED and demand is None and case not in builtin_cases():
         _refuse_to_learn_from_the_secret(loaded, model)
     figures = _published_figures(predictor, published)
-    if not time_limit > 0:
-        raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
+    options.insist_on_seconds(time_limit)
     directory = writable_directory(out)
     if model is not None and not model.parent.is_dir():
         raise InputError(

@@ -1,20 +1,11 @@
 """What commands on the owner's side share: the secret, and a directory for one reader."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ppsm.cases import Case, read_demand
 from ppsm.errors import InputError
 from ppsm.files import sync_directory
 from ppsm.privacy import Sensitive
-
-# What --demand is read with, in every command that has it.
-DemandUnit = Annotated[
-    str | None, typer.Option(help="Unit of the file's demands where its column says none: kWh, MWh or GWh.")
-]
-DemandSheet = Annotated[str | None, typer.Option(help="Sheet of the demands in an Excel workbook.")]
 
 
 def read_secret(

@@ -13,6 +13,7 @@ from rich.progress import Progress
 from ppsm.cases import Case, load_case, read_demand
 from ppsm.cases.csv_tables import key, number, read_table
 from ppsm.cases.stress import check_stress
+from ppsm.cli import options
 from ppsm.cli.app import app, examples, interruptible
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import owner_directory
@@ -53,21 +54,17 @@ def stream(
     shape: Annotated[
         Path, typer.Option(help="Public: a CSV file day,share_of_maximum, by calendar and temperature.")
     ],
-    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.48 is +48 %.")],
-    alpha: Annotated[float, typer.Option(help="The distance within which one entry is hidden, in MWh.")],
+    power_stress: options.PowerStress,
+    alpha: options.Alpha,
     out: Annotated[Path, typer.Option(help="Directory for the released days and the page.")],
     window: Annotated[int, typer.Option(help="How many consecutive days epsilon is for.")] = 30,
     epsilon: Annotated[float, typer.Option(help="The privacy loss allowed in any window.")] = 1.0,
     policy: Annotated[PolicyName, typer.Option(help="When it is spent.")] = PolicyName.REGULAR,
-    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
-    dataset: Annotated[str | None, typer.Option(help="The data set that the ledger charges.")] = None,
+    case: options.CaseName = "northeast",
+    dataset: options.Dataset = None,
     recipient: Annotated[str | None, typer.Option(help="To whom it goes; charged to its budget too.")] = None,
-    ledger: Annotated[
-        Path | None, typer.Option(help="The privacy ledger; by default $PPSM_LEDGER, else the user's own.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Reproducible noise for research; the result is NOT private.")
-    ] = None,
+    ledger: options.LedgerFile = None,
+    seed: options.ResearchSeed = None,
 ) -> None:
     """Release every day once, any so many days within a budget.
 

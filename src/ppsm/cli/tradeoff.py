@@ -12,8 +12,8 @@ from rich.console import Console
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
+from ppsm.cli import options
 from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
-from ppsm.cli.number_options import fraction, numbers
 from ppsm.cli.output import summary_lines, writable_directory
 from ppsm.cli.progress import steps
 from ppsm.cli.secret import owner_directory
@@ -34,18 +34,16 @@ TABLE, FIGURE = "tradeoff.csv", "tradeoff.svg"
     epilog=examples("ppsm tradeoff --power-stress 0.36 --gas-stress 0.5 --alphas 10,100,1000 --out tradeoff"),
 )
 def tradeoff(
-    power_stress: Annotated[float, typer.Option(help="Relative increase of all loads; 0.48 is +48 %.")],
+    power_stress: options.PowerStress,
     gas_stress: Annotated[float, typer.Option(help="Relative increase of the case's gas demands.")],
     out: Annotated[Path, typer.Option(help="Directory for the rows, the table and the picture.")],
-    case: Annotated[str, typer.Option(help="A built-in case or a case directory.")] = "northeast",
-    alphas: Annotated[str, typer.Option(help="Distances to compare, in MWh.")] = "10,100,1000",
-    draws: Annotated[int, typer.Option(help="Draws of the noise.")] = 5,
-    eta_p: Annotated[str, typer.Option(help="Half-width of the value band.")] = "0.1%",
-    eta_d: Annotated[str, typer.Option(help="Half-width of the price bands.")] = "0.1%",
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds for clearing the markets with a release; the original has 300.")
-    ] = 30.0,
-    cache: Annotated[Path | None, typer.Option(help="Directory for remembered commitments.")] = None,
+    case: options.CaseName = "northeast",
+    alphas: options.Alphas = "10,100,1000",
+    draws: options.Draws = 5,
+    eta_p: options.ValueWidth = "0.1%",
+    eta_d: options.PriceWidth = "0.1%",
+    time_limit: options.ReleaseSeconds = 30.0,
+    cache: options.CacheDirectory = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Compare the mechanisms over several alphas with seeded noise on the case's own demand.
@@ -60,9 +58,8 @@ def tradeoff(
     check_stress(loaded, power_stress, gas_stress)
     if draws < 1:
         raise InputError(f"{draws} draws were asked for; expected at least 1.")
-    if not time_limit > 0:
-        raise InputError(f"the time limit is {time_limit:g} s; expected a number above zero.")
-    distances, widths = numbers(alphas, "alphas"), (fraction(eta_p, "eta-p"), fraction(eta_d, "eta-d"))
+    options.insist_on_seconds(time_limit)
+    distances, widths = options.numbers(alphas, "alphas"), options.widths(eta_p, eta_d)
     shared = writable_directory(out)
     public = case in builtin_cases()
     directory = shared if public else owner_directory(shared)

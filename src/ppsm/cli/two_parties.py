@@ -10,6 +10,7 @@ import typer
 
 from ppsm.cases import load_case
 from ppsm.cases.sides import market_digest
+from ppsm.cli import options
 from ppsm.cli.app import EXIT_NO_ANSWER, app, examples, interruptible
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import read_secret
@@ -64,9 +65,7 @@ def serve(
     demand: Annotated[
         Path | None, typer.Option(help="The secret demand: a CSV file node,demand_mwh instead of a stress.")
     ] = None,
-    gas_stress: Annotated[
-        float | None, typer.Option(help="Relative increase of the case's gas demands.")
-    ] = None,
+    gas_stress: options.GasStress = None,
     rounds: Annotated[
         Path, typer.Option(help="Directory for rounds: what was said, dossiers, transcripts.")
     ] = Path("rounds"),
@@ -113,7 +112,7 @@ def run(
     ] = None,
     research: Annotated[bool, typer.Option(help="Take seeded noise, which is NOT private.")] = False,
     patience: Annotated[float, typer.Option(help="Seconds to try while nobody answers.")] = 120.0,
-    time_limit: Annotated[float, typer.Option(help="Seconds for each clearing of the markets.")] = 300.0,
+    time_limit: options.ClearSeconds = 300.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
     """Run a whole round with a follower; stopped, the same command goes on.

@@ -35,11 +35,11 @@ from ppsm.solvers.conflict import Conflict, find_conflict
 from ppsm.solvers.highs import HIGHS, PersistentLp
 from ppsm.solvers.qp import solve_convex
 from ppsm.status import Status
-from ppsm.views import View
+from ppsm.views import View, Viewed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FollowerOutcome:
+class FollowerOutcome(Viewed):
     """What the follower does at one parameter vector; value and prices are in the sense of the user's model.
 
     Printed, it shows its prices, and nothing from which the parameter could be read. Vectors are empty unless
@@ -65,12 +65,6 @@ class FollowerOutcome:
 
     def __repr__(self) -> str:
         return f"<FollowerOutcome: {self.status}, parameter hidden>"
-
-    def __str__(self) -> str:
-        return str(self._view())
-
-    def _repr_html_(self) -> str:
-        return self._view().html()
 
     def _view(self) -> View:
         rows = self.follower.constraints.summary(self.prices) if self.status.has_answer else []

@@ -35,7 +35,7 @@ from ppsm.games.linopy_reader import ReadModel, read_linopy
 from ppsm.games.several_followers import Amount, Block, Followers, Kind, total
 from ppsm.program import BilevelProgram, Products
 from ppsm.status import Status
-from ppsm.views import View, figure
+from ppsm.views import View, Viewed, figure
 
 
 @dataclass(frozen=True)
@@ -312,7 +312,7 @@ class StackelbergGame:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GameSolution:
+class GameSolution(Viewed):
     """A verified answer of a game in the shapes of the user's models; ``bilevel`` has the flat vectors.
 
     Printed, it shows the leader's side and the prices; answers of followers, which often add up to their
@@ -325,12 +325,6 @@ class GameSolution:
 
     def __repr__(self) -> str:
         return f"<GameSolution: {self._headline}>"
-
-    def __str__(self) -> str:
-        return str(self._view())
-
-    def _repr_html_(self) -> str:
-        return self._view().html()
 
     def _view(self) -> View:
         if not self.status.has_answer:

@@ -22,11 +22,11 @@ from ppsm.privacy.record import integer
 from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive, refusal_of
 from ppsm.privacy.statement import headline
-from ppsm.views import View, entry_rows
+from ppsm.views import View, Viewed, entry_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Viewed):
     """What a mechanism returns. ``decision``, ``prediction`` and ``fidelity`` are None for ``Laplace``."""
 
     noisy: Released
@@ -35,12 +35,6 @@ class Release:
     decision: Decision | None = None
     prediction: Prediction | None = None
     fidelity: FidelityResult | None = None
-
-    def __str__(self) -> str:
-        return str(self._view())
-
-    def _repr_html_(self) -> str:
-        return self._view().html()
 
     def _view(self) -> View:
         rows = entry_rows(self.released.entry_names, self.noisy.values, self.released.values)

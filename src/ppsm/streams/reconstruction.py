@@ -15,7 +15,6 @@ References
 .. [K60] R. E. Kalman, A new approach to linear filtering and prediction problems, J. Basic Eng. 82, 1960.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -151,8 +150,3 @@ class Reconstruction:
         mean = np.clip(self._profile * level, self._lower, self._upper)
         spread = self._profile * np.sqrt(np.maximum(np.diag(covariance), 0.0))
         return Estimate(mean, spread)
-
-
-def expected_distance(estimate: Estimate) -> float:
-    """The mean L1 distance of a day from its estimate, if the knowledge is right."""
-    return math.sqrt(2.0 / math.pi) * float(estimate.spread.sum())
