@@ -7,36 +7,24 @@ import numpy as np
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismTuning:
-    """What no argument of a mechanism or predictor says.
+    """What no argument of a mechanism or predictor says."""
 
-    Attributes
-    ----------
-    folds
-        Of the cross-validation of a learned predictor.
-    ridge_strengths
-        Of the shrinkage, from which the regression of a learned predictor chooses.
-    least_days
-        That a history must have to be learned from.
-    most_draws
-        Invented days that cannot be served are drawn again, this many times as often as days are asked for.
-    least_prior_spread
-        Past releases that agree more closely than this share of their mean are not believed to.
-    widening_ratio
-        How closely such a factor is found.
-    band_game_seconds
-        For each side of what encloses the leader's optimum over the bands.
-    most_widening
-        By which bands are widened at most to see whether a vector satisfies them.
-    """
-
+    # Folds of the cross-validation of a learned predictor.
     folds: int = 5
+    # Strengths of shrinkage from which the regression of a learned predictor chooses.
     ridge_strengths: tuple[float, ...] = tuple(np.logspace(-3, 5, 25).tolist())
+    # Days that a history must have to be learned from.
     least_days: int = 10
+    # Invented days that cannot be served are drawn again, this many times as often as days are asked for.
     most_draws: int = 20
+    # Past releases that agree more closely than this share of their mean are not believed to.
     least_prior_spread: float = 0.01
-    widening_ratio: float = 1.01
-    band_game_seconds: float = 10.0
+    # Bands are widened by at most this to see whether a vector satisfies them, and the least such factor is
+    # found this closely.
     most_widening: float = 1e12
+    widening_ratio: float = 1.01
+    # Seconds for each side of what encloses the leader's optimum over the bands.
+    band_game_seconds: float = 10.0
 
 
 TUNING = MechanismTuning()
