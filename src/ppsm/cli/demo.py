@@ -10,7 +10,7 @@ from ppsm.cli.app import app, examples
 if TYPE_CHECKING:  # linopy takes long to import, and the other commands do without it
     import xarray as xr
 
-    from ppsm.games.stackelberg import GameSolution
+    from ppsm.games import GameSolution
 
 _CEILING = 100.0
 

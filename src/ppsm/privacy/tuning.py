@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyTuning:
-    """How a split is chosen; how audits search for events (the bound is sound for any choice) and see noise."""
+    """How a split is chosen, and how audits search: their bound is sound for any choice."""
 
     # Shares of epsilon for the total, of which one is chosen: the product of errors is flat around its least
     # value, and a fifth stays with the entries.

@@ -15,8 +15,8 @@ class ProtocolTuning:
     largest_felt: float = 1e9
     # Relative room for rounding when what a party has asked for is added up.
     allowance_room: float = 1e-9
-    # So many refusals end a round for the leader. They are not signed: what the wire has spoilt may be refused
-    # once, and be fine the next time.
+    # So many refusals end a round for the leader. They are not signed: what the wire has spoilt may be
+    # refused once, and be fine the next time.
     tries_after_refusal: int = 4
     # Waits between tries of the leader: each is twice the one before.
     first_wait_s: float = 0.05
