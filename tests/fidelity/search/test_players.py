@@ -1,0 +1,150 @@
+"""Searches that take turns: who goes on for how long, what they tell each other, and what is claimed."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pytest
+
+from ppsm.arrays import INFINITY
+from ppsm.fidelity import SearchLimits
+from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
+from ppsm.fidelity.search.players import Restarting, search_by_turns
+from ppsm.fidelity.tuning import TUNING
+from ppsm.status import Status
+from tests.fidelity.nodes import Problem, node_optimum
+
+LIMITS = SearchLimits(gap=1e-6, seconds=1000.0, nodes=10**9)
+
+
+def _itself(player: "Fake") -> "Fake":
+    return player
+
+
+def incumbent(objective: float) -> Incumbent:
+    return Incumbent(objective, np.empty(0), np.empty(0), NONE)
+
+
+class Fake:
+    """A search whose bound after each of its steps is said beforehand; it may find points and have an end."""
+
+    def __init__(
+        self, bounds: list[float], finds: dict[int, float] | None = None, *, verdict: Status | None = None
+    ) -> None:
+        self.bounds, self.finds, self.verdict = bounds, finds or {}, verdict
+        self.nodes = 0
+        self.stop = INFINITY
+        self.best: Incumbent | None = None
+        self.offered: list[float] = []
+        self.turns: list[int] = []
+
+    def steps(self) -> Iterator[None]:
+        for _ in self.bounds:
+            self.nodes += 1
+            if self.nodes in self.finds:
+                self.offer(incumbent(self.finds[self.nodes]))
+            yield
+
+    def offer(self, candidate: Incumbent) -> None:
+        self.offered.append(candidate.objective)
+        if self.best is None or candidate.objective < self.best.objective:
+            self.best = candidate
+
+    def outcome(self) -> SearchOutcome:
+        self.turns.append(self.nodes)
+        bound = self.bounds[max(0, self.nodes - 1)]
+        if self.nodes == len(self.bounds) and self.verdict is not None:
+            return SearchOutcome(self.verdict, self.best, bound, self.nodes)
+        status = Status.NO_INCUMBENT if self.best is None else Status.INCUMBENT
+        return SearchOutcome(status, self.best, bound, self.nodes)
+
+
+def test_turns_double_and_who_lags_gets_less() -> None:
+    first, lagging = int(TUNING.first_turn), TUNING.lagging
+    ahead, behind = Fake([2.0] * 10**4), Fake([1.0] * 10**4)
+    limits = SearchLimits(seconds=1000.0, nodes=int((3 + 1 + 2 * lagging + 0.5) * first))
+    search_by_turns(limits, [lambda: ahead, lambda: behind])
+    # a player that has not sat down yet lags behind nobody; the third turn is cut short by the nodes
+    assert ahead.turns[:2] == [first, 3 * first]
+    assert behind.turns[:2] == [first, int((1 + 2 * lagging) * first)]
+    assert ahead.nodes + behind.nodes == limits.nodes
+
+
+def test_a_point_of_one_is_what_the_others_have_to_beat() -> None:
+    first = int(TUNING.first_turn)
+    finder, other = Fake([0.0] * 10 * first, {3: 7.0}), Fake([0.0] * 10 * first, {2 * first: 5.0})
+    limits = SearchLimits(seconds=1000.0, nodes=6 * first)
+    outcome = search_by_turns(limits, [lambda: finder, lambda: other])
+    assert other.offered[0] == 7.0
+    assert outcome.incumbent is not None
+    assert outcome.incumbent.objective == 5.0
+    assert (outcome.status, outcome.bound) == (Status.INCUMBENT, 0.0)
+
+
+def test_the_first_that_is_through_is_the_proof() -> None:
+    slow, quick = Fake([0.0] * 10**4), Fake([1.0, 2.0, 3.0], {2: 3.0}, verdict=Status.PROVEN_OPTIMAL)
+    outcome = search_by_turns(LIMITS, [lambda: slow, lambda: quick])
+    assert (outcome.status, outcome.bound) == (Status.PROVEN_OPTIMAL, 3.0)
+    assert outcome.nodes == slow.nodes + 3
+
+
+def test_who_gives_up_leaves_the_rest_to_the_others_and_its_bound_stays() -> None:
+    tired, steady = Fake([2.0] * 5), Fake([1.0] * 1000)
+    outcome = search_by_turns(LIMITS, [lambda: tired, lambda: steady])
+    # alone, nobody waits: all of it is one turn
+    assert steady.turns == [1000]
+    assert (outcome.status, outcome.bound, outcome.nodes) == (Status.NO_INCUMBENT, 2.0, 1005)
+
+
+def test_what_is_known_before_counts() -> None:
+    outcome = search_by_turns(LIMITS, [lambda: Fake([1.0] * 3)], incumbent(4.0), 2.0)
+    assert outcome.incumbent is not None
+    assert (outcome.status, outcome.incumbent.objective, outcome.bound) == (Status.INCUMBENT, 4.0, 2.0)
+    beaten = search_by_turns(LIMITS, [lambda: Fake([9.0] * 3)], incumbent(4.0))
+    assert beaten.bound == 4.0  # nothing is proven beyond what was found
+
+
+def test_without_a_point_the_time_is_that_of_barren_searches() -> None:
+    limits = SearchLimits(seconds=1000.0, barren_seconds=0.0, nodes=50)
+    barren, known = Fake([0.0] * 10**4), Fake([0.0] * 10**4)
+    search_by_turns(limits, [lambda: barren])
+    assert barren.nodes == 1
+    search_by_turns(limits, [lambda: known], incumbent(1.0))
+    assert known.nodes == 50
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_honest_players_make_honest_claims(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    optimum = 5.0
+
+    def player() -> Fake:
+        count = int(rng.integers(1, 300))
+        bounds = np.sort(rng.uniform(0.0, optimum, count)).tolist()
+        finds = {int(step): optimum + float(rng.exponential()) for step in rng.integers(1, count + 1, 3)}
+        return Fake(bounds, finds if rng.random() < 0.7 else None)
+
+    players = [player() for _ in range(int(rng.integers(1, 4)))]
+    limits = SearchLimits(seconds=1000.0, nodes=int(rng.integers(1, 500)))
+    outcome = search_by_turns(limits, [partial(_itself, each) for each in players])
+    assert outcome.bound <= optimum
+    assert outcome.bound == max(each.bounds[each.nodes - 1] for each in players if each.nodes)
+    found = [each.best.objective for each in players if each.best is not None]
+    assert (outcome.incumbent is None) == (not found)
+    assert outcome.incumbent is None or outcome.incumbent.objective == min(found)
+    assert outcome.nodes == sum(each.nodes for each in players) <= limits.nodes
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_trees_that_begin_anew_find_the_same(seed: int) -> None:
+    problem = Problem(seed, kind=0)
+    core = problem.core
+    truth = node_optimum(core)
+    shared = problem.restorer.matrices
+    player = Restarting(core, problem.lps, SearchLimits(gap=1e-6, seconds=1e-9), shared)
+    # with so little time every step is past the first two shares of it
+    outcome = search_by_turns(LIMITS, [lambda: player])
+    assert outcome.status is (Status.INFEASIBLE if truth == INFINITY else Status.PROVEN_OPTIMAL)
+    if outcome.incumbent is not None:
+        assert outcome.incumbent.objective == pytest.approx(truth, rel=1e-5, abs=1e-6)
+        assert outcome.bound <= truth + 1e-6 * max(1.0, truth)
