@@ -9,6 +9,7 @@ EXTRAS = {
     "figures": ("altair", "matplotlib", "vl_convert"),
     "scip": ("pyscipopt",),
     "cluster": ("distributed",),
+    "protocol": ("cryptography", "fastapi", "httpx", "pydantic", "uvicorn"),
 }
 
 

@@ -8,6 +8,7 @@ import typer
 
 from ppsm.cli.app import app, examples
 from ppsm.errors import InputError, ProtocolError
+from ppsm.extras import insist_on
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -40,9 +41,7 @@ def verify(
 
     Public keys are enough. Exit codes: 0 nothing was found; 2 unusable input; 7 something was found.
     """
-    from ppsm.cli.two_parties import _needs_protocol
-
-    _needs_protocol()
+    insist_on("protocol", "what two parties do")
     from ppsm.protocol.dossiers import TRANSCRIPT, check_seal
     from ppsm.protocol.transcript import Transcript, check_transcript, compare_transcripts
 

@@ -15,6 +15,7 @@ from ppsm.cli.app import EXIT_NO_ANSWER, app, examples, interruptible
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import read_secret
 from ppsm.errors import InputError, LedgerError
+from ppsm.extras import insist_on
 
 if TYPE_CHECKING:
     from ppsm.protocol.leader_round import LeaderResult
@@ -35,21 +36,6 @@ def _follower() -> None:
 @leader_commands.callback()
 def _leader() -> None:
     """The side that decides first."""
-
-
-def _needs_protocol() -> None:
-    """Say what to install where the libraries of the protocol are missing."""
-    try:
-        import cryptography
-        import fastapi
-        import httpx
-        import pydantic
-        import uvicorn
-    except ImportError as error:
-        raise InputError(
-            f"the library '{error.name}' is missing, which two parties need: install ppsm[protocol]."
-        ) from None
-    del cryptography, fastapi, httpx, pydantic, uvicorn
 
 
 @follower_commands.command(
@@ -74,7 +60,7 @@ def serve(
     tls: Annotated[bool, typer.Option(help="Serve with the certificate of the identity.")] = True,
 ) -> None:
     """Answer leaders until stopped. Its page is at the same address, with the identity's page-token."""
-    _needs_protocol()
+    insist_on("protocol", "what two parties do")
     from ppsm.coordinations.gas_side import GasSide
     from ppsm.privacy import Ledger
     from ppsm.protocol.desk import FollowerDesk, disagreements
@@ -120,7 +106,7 @@ def run(
     Exit codes: 0 done; 1 the market cannot be cleared with the release; 2 unusable input; 7 the follower
     does not answer, is not to be trusted, or has ended the round; 130 interrupted.
     """
-    _needs_protocol()
+    insist_on("protocol", "what two parties do")
     from ppsm.cases.stress import check_stress
     from ppsm.coordinations import GaucCoordination
     from ppsm.protocol.identities import Identity
@@ -188,7 +174,7 @@ def identities(
     days: Annotated[float, typer.Option(help="How long the certificates are good.")] = 30.0,
 ) -> None:
     """Make keys, certificates and tokens for parties that try things out; in earnest each makes its own."""
-    _needs_protocol()
+    insist_on("protocol", "what two parties do")
     from ppsm.protocol.identities import make_identities
 
     hosts = host or ["localhost", "127.0.0.1"]
