@@ -73,3 +73,20 @@ def test_the_picture_shows_all_rooms() -> None:
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert rooms - {"program"} <= drawn
     assert any(name.startswith("program") for name in drawn)
+
+
+@pytest.mark.parametrize("room", ["mechanism", "privacy", "protocol", "streams"])
+def test_the_menu_of_a_room_lists_its_modules(room: str) -> None:
+    """The last block of the package's docstring: names of modules, then what is in them."""
+    text = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())) or ""
+    lines = re.findall(r"^    ([a-z_]+(?:, [a-z_]+)*)  +\S", text.split("::\n\n")[-1], re.MULTILINE)
+    listed = [name for line in lines for name in line.split(", ")]
+    modules = [file.stem for file in (PACKAGE / room).glob("*.py") if file.stem != "__init__"]
+    assert sorted(listed) == sorted(modules)
+
+
+@pytest.mark.parametrize("file", [*PACKAGE.rglob("__init__.py"), *PACKAGE.rglob("tuning.py")], ids=str)
+def test_files_that_a_room_names_are_there(file: Path) -> None:
+    for name in re.findall(r"[`(]([a-z_/]+\.py)\b", file.read_text()):
+        homes = (file.parent, PACKAGE / file.relative_to(PACKAGE).parts[0], PACKAGE)
+        assert any((home / name).is_file() for home in homes), name

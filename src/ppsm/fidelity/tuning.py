@@ -34,7 +34,7 @@ class Tuning:
     # A multiplier below this counts as zero when the support of a dual at an LP's vertex is read off.
     zero_multiplier: float = 1e-8
 
-    # --- the convex relaxation (bounds/relaxation.py) ---
+    # --- the convex relaxation (bounds/convex.py) ---
     # An objective that is known less exactly than this (relatively) is solved for again, in its own units.
     imprecise: float = 1e-6
     # Below this objective the moves are small beside the data as well, and are measured by their own size.
@@ -142,7 +142,7 @@ class Tuning:
     # A multiplier of an interior-point answer belongs to its support from here on.
     support: float = 1e-6
 
-    # --- searches that take turns (search/by_turns.py) ---
+    # --- searches that take turns (search/players.py) ---
     # So many steps has the first turn; then turns double.
     first_turn: float = 60.0
     # What a search gets of a turn while another one's bound is better.
