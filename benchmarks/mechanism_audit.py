@@ -31,7 +31,7 @@ from ppsm import Ledger, Sensitive
 from ppsm.arrays import FloatArray
 from ppsm.mechanism import PPSM, Dossier, Laplace, PPSM_p, Predictor, Release
 from ppsm.privacy import LaplaceMechanism
-from ppsm.privacy.mechanism_audit import AuditReport, audit_outputs
+from ppsm.privacy.audits.mechanism_audit import AuditReport, audit_outputs
 from ppsm.privacy.noise import ExactLaplace
 
 DATASET, ALPHA, EPSILON = "tiny/audit", 1.0, 1.0

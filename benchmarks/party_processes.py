@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.tiny_market import TOWNS, TinyMarket
 from ppsm import Ledger, Sensitive
 from ppsm.errors import PpsmError
-from ppsm.privacy import ledger as ledger_module
+from ppsm.privacy.ledger import roles
 from ppsm.protocol.desk import FollowerDesk
 from ppsm.protocol.identities import Identity, make_identities
 from ppsm.protocol.leader_round import LeaderRound
@@ -158,7 +158,7 @@ class Follower:
         def clock() -> float:
             return time.time() + float(self.clock_offset.value)
 
-        ledger_module.now = lambda: datetime.fromtimestamp(clock(), UTC)
+        roles.now = lambda: datetime.fromtimestamp(clock(), UTC)
         identity = Identity.read(self.world.root / "identities" / GAS)
         desk = self.world.desk(clock)
         app = make_app(desk, lambda: follower_page(desk))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ppsm.privacy.ledger_place import VARIABLE
+from ppsm.privacy.ledger.place import VARIABLE
 
 
 @pytest.fixture(scope="session", autouse=True)

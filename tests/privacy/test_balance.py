@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy import Balance, Ledger, LedgerKeeper, NoiseSource, ReleaseRecord, price
-from ppsm.privacy.exact import exact_sum
+from ppsm.privacy.ledger.exact import exact_sum
+from ppsm.privacy.ledger.units import converted, ratio
 from ppsm.privacy.noise import scale_for
 from ppsm.privacy.released import WindowSpend
-from ppsm.privacy.units import converted, ratio
 
 
 def record(
@@ -190,7 +190,7 @@ def test_a_receipt_says_what_the_data_set_has_lost(
     start = datetime(2026, 1, 1, tzinfo=UTC)
     days = [0, 0, 0, 100, 390, 399, 399.5, 400]
     clock = iter([start + timedelta(days=day) for day in days])
-    monkeypatch.setattr("ppsm.privacy.ledger.now", lambda: next(clock))
+    monkeypatch.setattr("ppsm.privacy.ledger.roles.now", lambda: next(clock))
     book = Ledger.create(ledger.path.with_name("dated.db"))
     for dataset in ("a", "b"):
         book.grant(dataset, epsilon=10.0, alpha=100.0, unit="MWh")

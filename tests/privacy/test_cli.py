@@ -12,8 +12,9 @@ import pytest
 
 from ppsm.arrays import FloatArray
 from ppsm.cli import main
-from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive, ledger_chain
-from ppsm.privacy.ledger_place import default_ledger
+from ppsm.privacy import LaplaceMechanism, Ledger, Sensitive
+from ppsm.privacy.ledger import chain
+from ppsm.privacy.ledger.place import default_ledger
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -109,9 +110,9 @@ def test_show_lists_who_granted_and_who_released(
 
 def test_show_tells_of_an_entry_without_a_record(path: Path, run: Run) -> None:
     with Ledger(path)._file.transaction(write=True) as connection:
-        head = tuple(ledger_chain.all_entries(connection))[-1]
+        head = tuple(chain.all_entries(connection))[-1]
         forged = replace(head, sequence=head.sequence + 1, kind="spend", detail="{", previous=head.hash)
-        ledger_chain.append(connection, forged)
+        chain.append(connection, forged)
     code, _, err = run("ledger", "show", "--dataset", "gas")
     assert code == 4
     assert "holds no release record" in err

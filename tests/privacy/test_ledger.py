@@ -207,7 +207,7 @@ def test_a_published_hash_reveals_what_the_chain_cannot(
 def test_an_undercharged_release_shows(
     ledger: Ledger, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ppsm.privacy.balance.price", lambda *_: Decimal("0.4"))
+    monkeypatch.setattr("ppsm.privacy.ledger.balance.price", lambda *_: Decimal("0.4"))
     releases(ledger, secret, 1)
     assert any("less than the loss" in finding for finding in ledger.verify().findings)
 

@@ -18,8 +18,9 @@ import pytest
 from tests.privacy.conftest import DATASET, make_secret
 
 from ppsm.errors import InputError, LedgerError
-from ppsm.privacy import LaplaceMechanism, Ledger, LedgerKeeper, Sensitive, ledger_chain
-from ppsm.privacy.ledger_file import LedgerFile
+from ppsm.privacy import LaplaceMechanism, Ledger, LedgerKeeper, Sensitive
+from ppsm.privacy.ledger import chain
+from ppsm.privacy.ledger.file import LedgerFile
 from ppsm.privacy.noise import ExactLaplace
 
 
@@ -285,7 +286,7 @@ def test_a_clock_that_runs_backwards(
     ledger: LedgerKeeper, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     earlier = datetime.now(UTC) - timedelta(hours=1)
-    monkeypatch.setattr("ppsm.privacy.ledger.now", lambda: earlier)
+    monkeypatch.setattr("ppsm.privacy.ledger.roles.now", lambda: earlier)
     with pytest.raises(LedgerError, match="set the clock right"):
         release(ledger, secret)
     with pytest.raises(LedgerError, match="set the clock right"):
@@ -298,7 +299,7 @@ def test_a_clock_that_stands_still_is_no_trouble(
     ledger: LedgerKeeper, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = datetime.now(UTC) + timedelta(hours=1)
-    monkeypatch.setattr("ppsm.privacy.ledger.now", lambda: later)
+    monkeypatch.setattr("ppsm.privacy.ledger.roles.now", lambda: later)
     monkeypatch.setattr(ExactLaplace, "add_to", lambda _, values: values)
     release(ledger, secret)
     release(ledger, secret)
@@ -310,8 +311,8 @@ def test_an_entry_without_numbers(
     ledger: LedgerKeeper, secret: Sensitive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ledger._file.transaction(write=True) as connection:
-        head = tuple(ledger_chain.all_entries(connection))[-1]
-        ledger_chain.append(
+        head = tuple(chain.all_entries(connection))[-1]
+        chain.append(
             connection, replace(head, sequence=head.sequence + 1, granted="much", previous=head.hash)
         )
     with pytest.raises(LedgerError, match="holds no numbers"):

@@ -16,8 +16,14 @@ from rich.table import Table
 from ppsm.arrays import FloatArray
 from ppsm.cli.app import app, examples
 from ppsm.errors import InputError
+from ppsm.privacy.audits.mechanism_audit import (
+    DEFAULT_CONFIDENCE,
+    AuditReport,
+    Mechanism,
+    Progress,
+    audit_laplace,
+)
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.mechanism_audit import DEFAULT_CONFIDENCE, AuditReport, Mechanism, Progress, audit_laplace
 
 
 @app.command(

@@ -21,7 +21,7 @@ from ppsm import __version__
 from ppsm.cli.app import EXIT_NO_ANSWER, app, examples, interruptible
 from ppsm.errors import PpsmError
 from ppsm.extras import EXTRAS, installed
-from ppsm.privacy.ledger_place import default_ledger
+from ppsm.privacy.ledger.place import default_ledger
 
 _LEAST_FREE_MB = 500
 

@@ -13,9 +13,9 @@ from rich.table import Table
 from ppsm.cli.app import app, examples
 from ppsm.errors import FileFormatError, LedgerError
 from ppsm.privacy import Balance, Ledger, LedgerKeeper, ReleaseRecord
-from ppsm.privacy.composition import DELTA
-from ppsm.privacy.ledger_chain import Entry
-from ppsm.privacy.ledger_place import default_ledger, ledger_command
+from ppsm.privacy.ledger.chain import Entry
+from ppsm.privacy.ledger.composition import DELTA
+from ppsm.privacy.ledger.place import default_ledger, ledger_command
 
 commands = typer.Typer(
     name="ledger",

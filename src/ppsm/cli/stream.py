@@ -20,7 +20,7 @@ from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
 from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.privacy import Ledger, Sensitive
-from ppsm.privacy.ledger_place import default_ledger
+from ppsm.privacy.ledger.place import default_ledger
 
 if TYPE_CHECKING:
     from ppsm.streams.stream_run import StreamDay, StreamRun

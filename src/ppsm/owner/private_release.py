@@ -46,8 +46,8 @@ from ppsm.privacy import (
     for_owner_only,
     note_publication,
 )
-from ppsm.privacy.balance import MOST_PER_RELEASE
-from ppsm.privacy.ledger_place import default_ledger, grant_command, ledger_command
+from ppsm.privacy.ledger.balance import MOST_PER_RELEASE
+from ppsm.privacy.ledger.place import default_ledger, grant_command, ledger_command
 
 PURPOSE = "coordination of gas and power markets"
 UNIT = "MWh"

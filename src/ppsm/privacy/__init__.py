@@ -6,27 +6,20 @@
     laplace, noise             step 1: check, charge, draw; the exact sampler
     measurements               the total beside the entries, and how epsilon is split
     released, record           what may travel, and what it says about how it came about
-    ledger, ledger_reader      budgets, charged before noise is drawn; all that a ledger can be asked
-    ledger_chain, ledger_file  its entries, hash by hash; the file that they lie in
-    ledger_books, windows      what the entries say: balances and receipts; what windows of days have lost
-    composition, exact         losses together at a small delta; sums without rounding
+    ledger/                    budgets, charged before noise is drawn
     distance                   how far a secret is from a public vector, with noise
-    ledger_verification        the whole ledger read again, every fault told
-    ledger_place               where a user's ledger lies, and what to type
-    balance, units             what releases cost together, at one distance in one unit
     publication, owner_only    the owner's acts: published figures on record, and what stays at home
     provenance                 where what a release uses came from
     statement                  what a release promises, in words and figures
-    mechanism_audit            evidence against a mechanism's claim
-    events, noise_checks       the statistics behind it: events that tell inputs apart; the noise itself
+    audits/                    evidence against a mechanism's claim
     tuning                     numbers that decide nothing about privacy
 """
 
-from ppsm.privacy.balance import Balance, price
+from ppsm.privacy.audits.mechanism_audit import AuditReport, audit_laplace, audit_mechanism
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger, LedgerKeeper
-from ppsm.privacy.ledger_verification import LedgerVerification
-from ppsm.privacy.mechanism_audit import AuditReport, audit_laplace, audit_mechanism
+from ppsm.privacy.ledger.balance import Balance, price
+from ppsm.privacy.ledger.verification import LedgerVerification
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.provenance import Provenance, Taint
 from ppsm.privacy.publication import (

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import InputError
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.ledger import Ledger, now
+from ppsm.privacy.ledger.roles import Ledger, now
 from ppsm.privacy.measurements import exact_distance, float_above, on_grid
 from ppsm.privacy.noise import ExactLaplace, scale_for
 from ppsm.privacy.record import Asked, NoiseSource, ReleaseRecord, integer, positive_number

@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError, PrivacyError
-from ppsm.privacy.balance import price
-from ppsm.privacy.ledger import Ledger, now
+from ppsm.privacy.ledger.balance import price
+from ppsm.privacy.ledger.roles import Ledger, now
 from ppsm.privacy.measurements import Split, exact_total, float_above, on_grid
 from ppsm.privacy.noise import ExactLaplace, scale_for
 from ppsm.privacy.record import NoiseSource, ReleaseRecord, integer, positive_number

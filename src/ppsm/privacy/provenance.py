@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from ppsm.errors import FileFormatError, PrivacyError
-from ppsm.privacy.ledger_reader import LedgerReader
+from ppsm.privacy.ledger.reader import LedgerReader
 from ppsm.privacy.record import one_line
 from ppsm.privacy.released import Released
 

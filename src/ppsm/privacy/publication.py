@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError
 from ppsm.files import of_format
-from ppsm.privacy.ledger import Ledger, now
-from ppsm.privacy.ledger_reader import LedgerReader
+from ppsm.privacy.ledger.reader import LedgerReader
+from ppsm.privacy.ledger.roles import Ledger, now
 from ppsm.privacy.provenance import Provenance, Taint
 from ppsm.privacy.record import dataset_id, one_line, positive_number, utc_text
 

@@ -1,4 +1,4 @@
-"""What was released: a frozen record, kept apart from what it costs (:mod:`ppsm.privacy.balance`)."""
+"""What was released: a frozen record, kept apart from what it costs (:mod:`ppsm.privacy.ledger.balance`)."""
 
 import math
 import numbers

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from ppsm.privacy.exact import exact_sum
 from ppsm.privacy.laplace import LaplaceMechanism
+from ppsm.privacy.ledger.exact import exact_sum
 from ppsm.privacy.measurements import rounding
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import ReleaseRecord

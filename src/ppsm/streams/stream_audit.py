@@ -10,7 +10,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.privacy.mechanism_audit import DEFAULT_CONFIDENCE, AuditReport, audit_mechanism
+from ppsm.privacy.audits.mechanism_audit import DEFAULT_CONFIDENCE, AuditReport, audit_mechanism
 from ppsm.streams.engine import PublicDay, Stream
 from ppsm.streams.meters import PublicMeter
 from ppsm.streams.policies import Policy

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ppsm.errors import InputError
-from ppsm.privacy import ledger_chain
-from ppsm.privacy.balance import Balance
-from ppsm.privacy.composition import DELTA, composed_loss
-from ppsm.privacy.ledger_books import Books, DayKey
-from ppsm.privacy.ledger_chain import NO_PREVIOUS, Entry
-from ppsm.privacy.ledger_file import LedgerFile
-from ppsm.privacy.ledger_place import ledger_command
-from ppsm.privacy.ledger_verification import LedgerVerification, verify
+from ppsm.privacy.ledger import chain
+from ppsm.privacy.ledger.balance import Balance
+from ppsm.privacy.ledger.books import Books, DayKey
+from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
+from ppsm.privacy.ledger.composition import DELTA, composed_loss
+from ppsm.privacy.ledger.file import LedgerFile
+from ppsm.privacy.ledger.place import ledger_command
+from ppsm.privacy.ledger.verification import LedgerVerification, verify
 from ppsm.privacy.record import Asked, ReleaseRecord, dataset_id, positive_number
 from ppsm.privacy.released import Receipt, Released
 from ppsm.privacy.tuning import TUNING
@@ -77,7 +77,7 @@ class LedgerReader:
     def composed(self, dataset: str, recipient: str | None = None, delta: float = DELTA) -> float:
         """What all releases of a data set, or those to one recipient, lose together at a small delta.
 
-        See :mod:`ppsm.privacy.composition`; the promise is the sum.
+        See :mod:`ppsm.privacy.ledger.composition`; the promise is the sum.
         """
         spends = [
             entry
@@ -92,7 +92,7 @@ class LedgerReader:
     def entries(self) -> tuple[Entry, ...]:
         """Return all entries in order, or refuse when the chain is broken."""
         with self._file.transaction(write=False) as connection:
-            return tuple(ledger_chain.checked_since(connection, 0, NO_PREVIOUS))
+            return tuple(chain.checked_since(connection, 0, NO_PREVIOUS))
 
     def confirm(self, released: Released) -> bool:
         """Tell whether this ledger charged the release; the values themselves it cannot vouch for."""
@@ -101,7 +101,7 @@ class LedgerReader:
     def confirm_receipt(self, receipt: Receipt) -> bool:
         """Tell whether this ledger gave out the receipt, word for word."""
         with self._file.transaction(write=False) as connection:
-            entry = ledger_chain.entry_number(connection, receipt.sequence)
+            entry = chain.entry_number(connection, receipt.sequence)
             return (
                 entry is not None
                 and (entry.kind, entry.hash) == ("spend", receipt.entry_hash)

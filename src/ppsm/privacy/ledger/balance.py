@@ -10,8 +10,8 @@ One release may cost at most :data:`MOST_PER_RELEASE` of a budget, unless a gran
 budget is meant to last, and a slip of the keyboard must not empty it.
 
 A budget is for all releases together, or for any ``window`` consecutive days of a stream
-(:mod:`ppsm.privacy.windows`). A recipient may have a budget of its own beside the data set's: it limits what
-that recipient is given, and the data set's limits what all of them can put together.
+(:mod:`ppsm.privacy.ledger.windows`). A recipient may have a budget of its own beside the data set's: it
+limits what that recipient is given, and the data set's limits what all of them can put together.
 
 Sums of pure losses may be spent adaptively: each release may depend on what earlier ones said, as long as the
 budget is fixed beforehand [RRUV16]_. The price is what OpenDP's privacy map says. Sums are exact: decimals
@@ -29,12 +29,12 @@ from decimal import Decimal
 from functools import lru_cache
 
 from ppsm.errors import BudgetExceededError, InputError
-from ppsm.privacy import units
-from ppsm.privacy.exact import exact_sum
+from ppsm.privacy.ledger import units
+from ppsm.privacy.ledger.exact import exact_sum
+from ppsm.privacy.ledger.windows import DayLosses
 from ppsm.privacy.measurements import float_above, on_grid
 from ppsm.privacy.noise import charged_loss
 from ppsm.privacy.record import Asked, ReleaseRecord, dataset_id, integer, one_line, positive_number
-from ppsm.privacy.windows import DayLosses
 
 MOST_PER_RELEASE = Decimal(1)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 
-from ppsm.privacy.exact import exact_sum
+from ppsm.privacy.ledger.exact import exact_sum
 
 NOTHING = Decimal(0)
 

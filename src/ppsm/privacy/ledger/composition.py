@@ -18,9 +18,9 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor, log10
 
+from ppsm.privacy.ledger.units import converted
 from ppsm.privacy.measurements import on_grid
 from ppsm.privacy.record import Asked, ReleaseRecord
-from ppsm.privacy.units import converted
 
 DELTA = 1e-6
 _INTERVAL = 1e-3

@@ -1,7 +1,7 @@
 """The chain of a ledger: entries, of which each has a hash over itself and the hash before it.
 
 Entries are only added, and are checked link by link as they are read. What they say together is in
-:mod:`ppsm.privacy.ledger_books`, the file that they lie in is :mod:`ppsm.privacy.ledger_file`.
+:mod:`ppsm.privacy.ledger.books`, the file that they lie in is :mod:`ppsm.privacy.ledger.file`.
 """
 
 import hashlib

@@ -2,14 +2,14 @@
 
 An audit can disprove privacy, never prove it: a passed audit says that this many runs on this pair of inputs
 show no larger loss at the stated confidence. An honest mechanism fails with a probability of at most ``1 -
-confidence``, over all checks together; see :mod:`ppsm.privacy.events` for why choosing events on the data
-does not spoil that.
+confidence``, over all checks together; see :mod:`ppsm.privacy.audits.events` for why choosing events on the
+data does not spoil that.
 
 Runs are taken to be independent: a mechanism that learns from run to run must be audited as a whole.
 
 Where a mechanism claims additive Laplace noise, the noise itself is tested too
-(:mod:`ppsm.privacy.noise_checks`). Bounds on epsilon see one pair of inputs and one run at a time: they miss
-noise that repeats between runs, and need many runs to see tails that end.
+(:mod:`ppsm.privacy.audits.noise_checks`). Bounds on epsilon see one pair of inputs and one run at a time:
+they miss noise that repeats between runs, and need many runs to see tails that end.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray
 from ppsm.errors import AuditFailedError, InputError
-from ppsm.privacy.events import FamilyBound, lower_bounds
+from ppsm.privacy.audits.events import FamilyBound, lower_bounds
+from ppsm.privacy.audits.noise_checks import NoiseCheck, check_outputs
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.noise_checks import NoiseCheck, check_outputs
 from ppsm.privacy.record import integer, positive_number
 from ppsm.privacy.tuning import TUNING
 

@@ -1,25 +1,4 @@
-"""The ledger: a privacy budget per data set, charged before any noise is drawn.
-
-Order of a release: validate everything, charge and commit to disk, draw noise, return. A crash in between
-loses budget, never privacy.
-
-Streams
-    A release of a *day* is charged once, however often it is interrupted: once its noise is drawn and kept
-    the ledger notes that (:meth:`Ledger.note_draw`), and only then may it leave. Noise that was never noted
-    was never seen, so the same charge may draw anew; of two processes that try, one is refused.
-
-Two roles
-    Whoever *keeps* a budget grants (:class:`LedgerKeeper`); whoever releases can only spend
-    (:class:`Ledger`). Each entry says who wrote it and when.
-What tampering shows
-    Each entry's hash covers the entry and the hash before it, so a changed, inserted, removed or swapped
-    entry breaks the chain. Triggers refuse updates and deletions. SQLite's own counter gives away a tail that
-    was cut off.
-What a hash chain cannot show
-    Who can write the file can rewrite all of it consistently, or put back an old copy. Only a hash kept
-    elsewhere reveals that: every private :class:`~ppsm.privacy.Released` carries the head of the ledger when
-    it was charged, so published releases pin the history. :meth:`Ledger.verify` takes them.
-"""
+"""The two roles of a ledger: whoever releases spends, whoever keeps the budget grants."""
 
 import getpass
 import json
@@ -34,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ppsm.errors import BudgetExceededError, InputError, LedgerError
-from ppsm.privacy import ledger_chain
-from ppsm.privacy.balance import MOST_PER_RELEASE, Balance, first_balance, no_budget
-from ppsm.privacy.composition import DELTA
-from ppsm.privacy.ledger_books import ALL, Books, DayKey
-from ppsm.privacy.ledger_chain import NO_PREVIOUS, Entry
-from ppsm.privacy.ledger_file import LedgerFile
-from ppsm.privacy.ledger_place import grant_command, ledger_command
-from ppsm.privacy.ledger_reader import LedgerReader
+from ppsm.privacy.ledger import chain
+from ppsm.privacy.ledger.balance import MOST_PER_RELEASE, Balance, first_balance, no_budget
+from ppsm.privacy.ledger.books import ALL, Books, DayKey
+from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
+from ppsm.privacy.ledger.composition import DELTA
+from ppsm.privacy.ledger.file import LedgerFile
+from ppsm.privacy.ledger.place import grant_command, ledger_command
+from ppsm.privacy.ledger.reader import LedgerReader
 from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number, utc_text
 from ppsm.privacy.released import Receipt
 from ppsm.privacy.tuning import TUNING
@@ -335,7 +314,7 @@ def _append(
         detail=detail,
         previous=head.hash,
     )
-    return ledger_chain.append(connection, entry)
+    return chain.append(connection, entry)
 
 
 def _who() -> str:

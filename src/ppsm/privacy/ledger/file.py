@@ -22,8 +22,8 @@ from urllib.parse import quote
 
 from ppsm.errors import InputError, LedgerError
 from ppsm.files import OWNER_MODE, sync_directory
-from ppsm.privacy.ledger_chain import Entry, append
-from ppsm.privacy.ledger_place import ledger_command
+from ppsm.privacy.ledger.chain import Entry, append
+from ppsm.privacy.ledger.place import ledger_command
 
 APPLICATION_ID = 0x7070736D  # "ppsm"
 

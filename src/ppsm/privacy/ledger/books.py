@@ -14,13 +14,13 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 
 from ppsm.errors import LedgerError
-from ppsm.privacy import ledger_chain
-from ppsm.privacy.balance import Balance
-from ppsm.privacy.exact import exact_sum
-from ppsm.privacy.ledger_chain import NO_PREVIOUS, Entry
+from ppsm.privacy.ledger import chain
+from ppsm.privacy.ledger.balance import Balance
+from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
+from ppsm.privacy.ledger.exact import exact_sum
+from ppsm.privacy.ledger.windows import DayLosses
 from ppsm.privacy.record import Asked, ReleaseRecord, utc_text
 from ppsm.privacy.released import Account, Receipt, WindowSpend
-from ppsm.privacy.windows import DayLosses
 
 # Losses are also told for these windows, in days: who guards the data may care about a year.
 WINDOWS = (1, 30, 365)
@@ -65,11 +65,11 @@ class Books:
     def read(self, connection: sqlite3.Connection) -> "Books":
         """Go on from the entry read last; from the first one if the file is another by now."""
         if self.head is not None:
-            again = ledger_chain.entry_number(connection, self.head.sequence)
+            again = chain.entry_number(connection, self.head.sequence)
             if again is None or again.hash != self.head.hash:
                 self._forget()
         last = (0, NO_PREVIOUS) if self.head is None else (self.head.sequence, self.head.hash)
-        for entry in ledger_chain.checked_since(connection, *last):
+        for entry in chain.checked_since(connection, *last):
             try:
                 self._count(entry)
             except InvalidOperation:

@@ -9,10 +9,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ppsm.errors import InputError, PpsmError
-from ppsm.privacy import ledger_chain, ledger_file, units
-from ppsm.privacy.balance import Balance
-from ppsm.privacy.ledger_chain import NO_PREVIOUS, Entry
-from ppsm.privacy.ledger_file import SCHEMA
+from ppsm.privacy.ledger import chain, file, units
+from ppsm.privacy.ledger.balance import Balance
+from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
+from ppsm.privacy.ledger.file import SCHEMA
 from ppsm.privacy.record import ReleaseRecord
 
 
@@ -42,7 +42,7 @@ class LedgerVerification:
 
 def verify(connection: sqlite3.Connection, heads: Iterable[str] = ()) -> LedgerVerification:
     """Return every fault of a ledger; ``heads`` are hashes seen earlier that must still be in the chain."""
-    entries = tuple(ledger_chain.all_entries(connection))
+    entries = tuple(chain.all_entries(connection))
     findings = (
         *_file_findings(connection),
         *_schema_findings(connection),
@@ -55,12 +55,12 @@ def verify(connection: sqlite3.Connection, heads: Iterable[str] = ()) -> LedgerV
 
 
 def _file_findings(connection: sqlite3.Connection) -> list[str]:
-    found = ledger_file.damage(connection)
+    found = file.damage(connection)
     return [f"SQLite finds the file damaged ({found[0]})."] if found else []
 
 
 def _schema_findings(connection: sqlite3.Connection) -> list[str]:
-    found = ledger_file.schema_of(connection)
+    found = file.schema_of(connection)
     if found == set(SCHEMA):
         return []
     return [
@@ -70,7 +70,7 @@ def _schema_findings(connection: sqlite3.Connection) -> list[str]:
 
 
 def _tail_findings(connection: sqlite3.Connection, entries: tuple[Entry, ...]) -> list[str]:
-    highest = ledger_chain.highest_sequence(connection)
+    highest = chain.highest_sequence(connection)
     last = entries[-1].sequence if entries else 0
     if highest == last and entries:
         return []
