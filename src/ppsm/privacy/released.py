@@ -209,6 +209,16 @@ class Released:
         return self.record.unit
 
     @property
+    def scale(self) -> float:
+        """The scale of the noise that was added to each entry."""
+        return self.record.scale
+
+    @property
+    def total_scale(self) -> float | None:
+        """That of the noise on the total, if it was measured."""
+        return self.record.total_scale
+
+    @property
     def private(self) -> bool:
         """Whether the record says that the noise came from the secure source."""
         return self.record.private

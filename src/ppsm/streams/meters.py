@@ -26,33 +26,6 @@ from ppsm.privacy.sensitive import Sensitive
 from ppsm.streams.day_files import Kept
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """A noisy day, as the reconstruction needs it."""
-
-    released: Released
-
-    @property
-    def values(self) -> FloatArray:
-        """The noisy entries."""
-        return self.released.values
-
-    @property
-    def total(self) -> float | None:
-        """The noisy total, if it was measured."""
-        return self.released.total
-
-    @property
-    def scale(self) -> float:
-        """The scale of the noise on each entry."""
-        return self.released.record.scale
-
-    @property
-    def total_scale(self) -> float | None:
-        """That of the noise on the total."""
-        return self.released.record.total_scale
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SecretMeter:
     """A day's secret: every question is charged to a ledger first.
@@ -89,9 +62,9 @@ class SecretMeter:
             keep=self.keep_answer,
         )
 
-    def sample(self, epsilon: float) -> Sample:
+    def sample(self, epsilon: float) -> Released:
         """Step 1: entries, and the total where that helps."""
-        noisy = replace(self.mechanism, epsilon=epsilon).perturb(
+        return replace(self.mechanism, epsilon=epsilon).perturb(
             self.secret,
             self.coordination,
             ledger=self.ledger,
@@ -99,7 +72,6 @@ class SecretMeter:
             recipient=self.recipient,
             keep=self.keep_sample,
         )
-        return Sample(noisy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,14 +90,14 @@ class ResumedMeter:
         self.fresh.ledger.note_draw(found.receipt, found.noise_content)
         return found
 
-    def sample(self, epsilon: float) -> Sample:
+    def sample(self, epsilon: float) -> Released:
         """The sample that was kept, or a fresh one."""
         found = self.kept.sample()
         if found is None or found.receipt is None:
             self._refuse_lost(Asked.ENTRIES)
             return self.fresh.sample(epsilon)
         self.fresh.ledger.note_draw(found.receipt, found.noise_content)
-        return Sample(found)
+        return found
 
     def _refuse_lost(self, asked: Asked) -> None:
         """Noise that was noted as drawn may have been seen: the same day is not drawn a second time."""
@@ -152,11 +124,11 @@ class SeededMeter:
         asked = DistanceMechanism(alpha=self.mechanism.alpha, epsilon=epsilon)
         return asked.simulate(self.secret, reference, seed=seed_of("ask", self.seed, self.secret.day))
 
-    def sample(self, epsilon: float) -> Sample:
+    def sample(self, epsilon: float) -> Released:
         """Step 1: entries, and the total where that helps."""
         seed = seed_of("sample", self.seed, self.secret.day)
         noise = replace(self.mechanism, epsilon=epsilon)
-        return Sample(noise.perturb_with_seed(self.secret, self.coordination, seed=seed))
+        return noise.perturb_with_seed(self.secret, self.coordination, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)

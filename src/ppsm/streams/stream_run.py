@@ -32,7 +32,7 @@ from ppsm.privacy.released import Released
 from ppsm.privacy.sensitive import Sensitive
 from ppsm.streams.day_files import Kept, ReleasedDay
 from ppsm.streams.engine import DayResult, Meter, PublicDay, Stream
-from ppsm.streams.meters import ResumedMeter, Sample, SecretMeter, SeededMeter
+from ppsm.streams.meters import ResumedMeter, SecretMeter, SeededMeter
 from ppsm.streams.policies import Policy
 from ppsm.streams.promise import Promise
 from ppsm.streams.reconstruction import Knowledge
@@ -181,7 +181,7 @@ class StreamRun:
         kept.forget()
         return released
 
-    def _meter(self, day: StreamDay, game: Coordination, kept: Kept) -> Meter[NoisyDistance, Sample]:
+    def _meter(self, day: StreamDay, game: Coordination, kept: Kept) -> Meter[NoisyDistance, Released]:
         settings = self._settings
         if self._ledger is None:
             return SeededMeter(
@@ -203,10 +203,10 @@ class StreamRun:
         return ResumedMeter(fresh, kept)
 
     def _repaired(
-        self, result: DayResult[NoisyDistance, Sample], game: Coordination, before: "_Before"
+        self, result: DayResult[NoisyDistance, Released], game: Coordination, before: "_Before"
     ) -> ReleasedDay:
         """Steps 2a to 3b on what is known of the day, and the game cleared with what comes out."""
-        noisy = None if result.sample is None else result.sample.released
+        noisy = result.sample
         basis = noisy or before.noisy
         if basis is None:
             raise InputError("the first day of a stream was skipped: choose a policy that samples it.")
@@ -275,5 +275,5 @@ def _read_again(stream: Stream, public: PublicDay, file: Path) -> ReleasedDay:
             "choose another directory."
         )
     begun = stream.begin(public)
-    stream.end(begun, found.answer, None if found.noisy is None else Sample(found.noisy))
+    stream.end(begun, found.answer, found.noisy)
     return found

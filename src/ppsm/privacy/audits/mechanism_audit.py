@@ -44,8 +44,6 @@ class AuditReport:
     ----------
     claimed_epsilon
         The loss that the mechanism claims not to exceed between the two inputs.
-    epsilon_lower_bound
-        The true loss is at least this, at the stated confidence.
     confidence
         An honest mechanism passes with at least this probability.
     samples
@@ -57,11 +55,15 @@ class AuditReport:
     """
 
     claimed_epsilon: float
-    epsilon_lower_bound: float
     confidence: float
     samples: int
     families: tuple[FamilyBound, ...]
     noise_checks: tuple[NoiseCheck, ...] = ()
+
+    @property
+    def epsilon_lower_bound(self) -> float:
+        """The true loss is at least this, at the stated confidence."""
+        return max(bound.epsilon_lower_bound for bound in self.families)
 
     @property
     def passes(self) -> bool:
@@ -156,7 +158,7 @@ def audit_outputs(
         )
     failure = 1.0 - _checked(len(first), confidence)
     families = lower_bounds(first, second, failure)
-    return _report(epsilon, confidence, len(first), families, ())
+    return AuditReport(claimed_epsilon=epsilon, confidence=confidence, samples=len(first), families=families)
 
 
 def audit_laplace(
@@ -196,23 +198,12 @@ def audit_laplace(
             )
     families = lower_bounds(outputs[0], outputs[1], failure)
     checks = check_outputs(outputs, inputs, alpha / epsilon, failure)
-    return _report(epsilon, confidence, samples, families, checks)
-
-
-def _report(
-    epsilon: float,
-    confidence: float,
-    samples: int,
-    families: tuple[FamilyBound, ...],
-    noise_checks: tuple[NoiseCheck, ...],
-) -> AuditReport:
     return AuditReport(
         claimed_epsilon=epsilon,
-        epsilon_lower_bound=max(bound.epsilon_lower_bound for bound in families),
         confidence=confidence,
         samples=samples,
         families=families,
-        noise_checks=noise_checks,
+        noise_checks=checks,
     )
 
 
