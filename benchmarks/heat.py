@@ -61,7 +61,7 @@ def _ways(
     market = today.market
     # The control: what everybody knows, without any release.
     yield "forecast", today.forecast.mean, 0.0
-    figures = published(truth, market.sensitive_follower, market.price_names)
+    figures = published(truth, market.sensitive_follower, market.price_names, market.felt_names)
     public = PublicOutcome(simulated_publication(figures, dataset="heat"), seed=number)
     secret = Sensitive(today.loads, dataset="heat", unit=market.unit, entry_names=market.entry_names)
     for mechanism in (Laplace(alpha=alpha), PPSM(alpha=alpha, prior=today.forecast)):

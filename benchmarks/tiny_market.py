@@ -83,7 +83,7 @@ class TinyMarket:
 
     def market_result(self, demand: ArrayLike) -> MarketResult:
         """What the market publishes."""
-        return published(self.clear(demand), self.sensitive_follower, self.price_names)
+        return published(self.clear(demand), self.sensitive_follower, self.price_names, self.felt_names)
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """Not asked here."""

@@ -110,7 +110,7 @@ def test_each_step_has_its_own_guard(
     options: Any = {"norm": "l2", "prior": None, "limits": SearchLimits()}
     attempts: dict[str, Callable[[], object]] = {
         "2a": lambda: steps.predict_prices(steps.StepLog(), hidden, towns, public),
-        "2b": lambda: steps.decide(steps.StepLog(), hidden, towns, prices),
+        "2b": lambda: steps.decide(steps.StepLog(), hidden, towns, prices, None),
         "3a": lambda: steps.predict_outcome(steps.StepLog(), hidden, towns, public, decision),
         "3b": lambda: steps.restore_fidelity(steps.StepLog(), hidden, towns, decision, Bands(), **options),
     }

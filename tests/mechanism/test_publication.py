@@ -10,6 +10,7 @@ from ppsm import Ledger, Sensitive
 from ppsm.coordinations import GameCoordination
 from ppsm.errors import BudgetExceededError, FileFormatError, InputError, PrivacyError
 from ppsm.mechanism import PPSM, PublicOutcome
+from ppsm.mechanism.coordination import published_decision
 from ppsm.privacy import MarketResult, Publication, PublishedFigures, note_publication
 
 from .conftest import DATASET, TRUTH, published
@@ -77,8 +78,41 @@ def test_a_computed_result_is_rounded_before_it_is_published(towns: GameCoordina
     exact = towns.market_result(np.array(TRUTH))
     rounded = PublishedFigures.rounded(exact, day="2026-01-15", source="x", value_step=1.0, price_step=0.01)
     assert rounded.result.value == round(exact.value)
+    assert rounded.result.felt is None  # a decision is public only where somebody says how it is rounded
     with pytest.raises(InputError, match="no multiple"):
+        figures(result=exact, decision_step=1.0)
+    with pytest.raises(InputError, match="without decision_step"):
         figures(result=exact)
+
+
+def test_a_published_decision_takes_the_place_of_step_2b(
+    secret: Sensitive, towns: GameCoordination, ledger: Ledger, tmp_path: Path
+) -> None:
+    exact = towns.market_result(np.array(TRUTH))
+    steps = {"value_step": 1e-6, "price_step": 1e-6, "decision_step": 1e-3}
+    handed_in = PublishedFigures.rounded(exact, day="2026-01-15", source="report", **steps)
+    file = tmp_path / "figures.json"
+    file.write_text(json.dumps(handed_in.to_dict()))
+    read = PublishedFigures.read(file)
+    assert read.to_dict() == handed_in.to_dict()
+    publication = note_publication(read, dataset=DATASET, ledger=ledger)
+    assert publication.noted_by(ledger)
+    assert "decision to 0.001" in publication.rounding
+    release = PPSM(alpha=5.0).release(
+        secret, towns, PublicOutcome(publication, seed=1), ledger=ledger, purpose="x"
+    )
+    assert release.decision is not None
+    assert exact.felt is not None
+    np.testing.assert_allclose(release.decision.felt, exact.felt, atol=5e-4)
+    assert release.dossier.steps[2].inputs == ("published decision",)
+
+
+def test_the_decision_of_another_game_is_not_taken(towns: GameCoordination, ledger: Ledger) -> None:
+    foreign = MarketResult(
+        1234.0, np.zeros(len(towns.price_names)), towns.price_names, 15.0, np.array([1.0]), ("other",)
+    )
+    with pytest.raises(InputError, match="the published decision has 1 figures"):
+        published_decision(foreign, towns)
 
 
 def test_the_statement_begins_with_what_published_figures_allow(

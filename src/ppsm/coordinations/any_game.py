@@ -177,7 +177,7 @@ class GameCoordination:
 
     def market_result(self, demand: VectorLike) -> MarketResult:
         """What the market publishes."""
-        return published(self.clear(demand), self.sensitive_follower, self.price_names)
+        return published(self.clear(demand), self.sensitive_follower, self.price_names, self.felt_names)
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """The leader's game over all vectors in the bands, see :mod:`ppsm.mechanism.band_game`."""

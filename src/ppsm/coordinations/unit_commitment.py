@@ -126,7 +126,7 @@ class GaucCoordination(GasSide):
 
     def market_result(self, demand: ArrayLike) -> MarketResult:
         """What the markets publish."""
-        return published(self.clear(demand), GAS, self.price_names)
+        return published(self.clear(demand), GAS, self.price_names, self.felt_names)
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """At most what was decided, while every price in the bands leaves its bids valid; no lower side."""

@@ -158,7 +158,8 @@ class Workspace:
     def _public_outcome(self, instance: Instance) -> PublicOutcome:
         """The paper's setting: published value and prices, in step 2a with noise of 10 % of their average."""
         game = self.game(instance.power_stress)
-        result = published(self.original(instance.cell), game.sensitive_follower, game.price_names)
+        original = self.original(instance.cell)
+        result = published(original, game.sensitive_follower, game.price_names, game.felt_names)
         return PublicOutcome(
             simulated_publication(result, dataset=self.case.name),
             seed=seed_of("prices", self.case.name, *instance.cell, instance.repetition),

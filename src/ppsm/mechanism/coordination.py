@@ -153,13 +153,17 @@ def reading(what: str) -> Iterator[None]:
         raise FileFormatError(f"The {what} cannot be read ({error}): use one that ppsm wrote.") from None
 
 
-def published(outcome: Outcome, follower: str, price_names: tuple[str, ...]) -> MarketResult:
+def published(
+    outcome: Outcome, follower: str, price_names: tuple[str, ...], felt_names: tuple[str, ...]
+) -> MarketResult:
     """What a cleared market publishes; an error where it could not be cleared."""
     if outcome.prices is None or outcome.leader_cost is None:
         raise InputError(
             f"the game has no outcome to publish (status '{outcome.status}'): its data cannot be served."
         )
-    return MarketResult(outcome.values[follower], outcome.prices, price_names, outcome.leader_cost)
+    value, felt = outcome.values[follower], outcome.felt
+    names = () if felt is None else felt_names
+    return MarketResult(value, outcome.prices, price_names, outcome.leader_cost, felt, names)
 
 
 class FollowerSide(Protocol):
@@ -199,6 +203,18 @@ class FollowerSide(Protocol):
 
         ``decision.detail`` is None in a decision that was read from a file or sent by another party.
         """
+
+
+def published_decision(result: MarketResult, side: FollowerSide) -> Decision:
+    """The decision that was published with a market result, as the one of step 2b."""
+    if result.felt is None or result.felt_names != side.felt_names:
+        raise InputError(
+            f"the published decision has {len(result.felt_names)} figures, the game's {len(side.felt_names)} "
+            f"beginning with '{side.felt_names[0]}': publish the decision of this game."
+        )
+    return Decision(
+        result.felt, result.felt_names, "as published", result.leader_cost, Status.INCUMBENT, "as published"
+    )
 
 
 class Coordination(FollowerSide, Protocol):

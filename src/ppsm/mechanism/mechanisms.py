@@ -134,7 +134,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         """Steps 2a and 2b: the leader's."""
         self._refuse(noisy, coordination, predictor)
         prices = predict_prices(log, noisy, coordination, predictor)
-        return decide(log, noisy, coordination, prices)
+        return decide(log, noisy, coordination, prices, predictor.publication)
 
     def answer(
         self, log: StepLog, noisy: Released, side: FollowerSide, predictor: Predictor, decision: Decision

@@ -17,11 +17,12 @@ from ppsm.fidelity.certificate import Claim, certify
 from ppsm.fidelity.problem import Bands, Norm, SearchLimits, measured_entries
 from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.result import FidelityResult
-from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide
+from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, published_decision
 from ppsm.mechanism.dossier import Step
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
 from ppsm.mechanism.tuning import TUNING
+from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released, require_released
 from ppsm.status import Status
 
@@ -66,9 +67,23 @@ def predict_prices(
     )
 
 
-def decide(log: StepLog, noisy: Released, coordination: Coordination, prices: FloatArray) -> Decision:
-    """Step 2b: the leader's problem with these prices fixed, (4) of the paper; its decision is sent."""
+def decide(
+    log: StepLog,
+    noisy: Released,
+    coordination: Coordination,
+    prices: FloatArray,
+    publication: Publication | None,
+) -> Decision:
+    """Step 2b: the leader's problem with these prices fixed, (4) of the paper; its decision is sent.
+
+    A decision that was published beside value and prices takes its place: they are figures of that decision.
+    Prices alone do not tell it where the leader holds back to stay below a step of prices.
+    """
     require_released(noisy, "demand of step 2b")
+    result = None if publication is None else publication.result
+    if result is not None and result.felt is not None:
+        sent = published_decision(result, coordination)
+        return log.run("2b", LEADER, ("published decision",), lambda: sent, Decision.to_dict)
     return log.run(
         "2b",
         LEADER,

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError
@@ -33,12 +33,18 @@ _SIMULATED = "simulated, by nobody"
 
 @dataclass(frozen=True, eq=False)
 class MarketResult:
-    """What a cleared market makes public: a value, and a price for each name."""
+    """What a cleared market makes public: a value, and a price for each name.
+
+    ``felt`` is the leader's decision at which it cleared, as far as the market felt it, where that is public
+    too: value and prices are figures of that decision, and of another one only as far as it is like it.
+    """
 
     value: float
     prices: FloatArray
     price_names: tuple[str, ...]
     leader_cost: float
+    felt: FloatArray | None = None
+    felt_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = unique_names(self.price_names, len(self.price_names), "price", "published prices")
@@ -46,18 +52,41 @@ class MarketResult:
         object.__setattr__(
             self, "prices", frozen_vector(self.prices, len(names), "the published price", names=names)
         )
+        if self.felt is not None:
+            felt_names = unique_names(self.felt_names, len(self.felt_names), "name", "published decisions")
+            object.__setattr__(self, "felt_names", felt_names)
+            object.__setattr__(
+                self,
+                "felt",
+                frozen_vector(self.felt, len(felt_names), "the published decision", names=felt_names),
+            )
         for what, number in (("value", self.value), ("leader's cost", self.leader_cost)):
             if not math.isfinite(number):
                 raise InputError(f"the published {what} is {number}, expected a finite number.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON types."""
+        felt = {} if self.felt is None else {"decision": _named(self.felt_names, self.felt)}
         return {
             "value": float(self.value),
             "leader_cost": float(self.leader_cost),
-            "price_names": list(self.price_names),
-            "prices": self.prices.tolist(),
+            "prices": _named(self.price_names, self.prices),
+            **felt,
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "MarketResult":
+        """Read what :meth:`to_dict` returned."""
+        prices = {str(name): float(price) for name, price in fields["prices"].items()}
+        felt = {str(name): float(amount) for name, amount in fields.get("decision", {}).items()}
+        return cls(
+            float(fields["value"]),
+            _vector(prices, "the published price"),
+            tuple(prices),
+            float(fields["leader_cost"]),
+            _vector(felt, "the published decision") if felt else None,
+            tuple(felt),
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,9 +99,10 @@ class PublishedFigures:
         The figures.
     day, source
         Of which day they are (ISO 8601), and where they stand, in one line.
-    value_step, price_step
-        What value and cost, and prices, are rounded to. Each figure must be a multiple of its step: figures
-        with all digits of a computation let whoever knows all entries but one compute that one exactly.
+    value_step, price_step, decision_step
+        What value and cost, prices, and the leader's decision (where it is published) are rounded to. Each
+        figure must be a multiple of its step: figures with all digits of a computation let whoever knows all
+        entries but one compute that one exactly.
     """
 
     result: MarketResult
@@ -80,6 +110,7 @@ class PublishedFigures:
     source: str
     value_step: float
     price_step: float
+    decision_step: float | None = None
 
     def __post_init__(self) -> None:
         one_line(self.source, "source")
@@ -88,9 +119,14 @@ class PublishedFigures:
         except (TypeError, ValueError):
             raise InputError("the day of the published figures is no date, expected YYYY-MM-DD.") from None
         result = self.result
+        if result.felt is not None and self.decision_step is None:
+            raise InputError(
+                "a decision is published without decision_step, expected what it is rounded to: add it."
+            )
         for what, step, numbers in (
             ("value_step", self.value_step, (result.value, result.leader_cost)),
             ("price_step", self.price_step, tuple(map(float, result.prices))),
+            ("decision_step", self.decision_step or 1.0, () if result.felt is None else tuple(result.felt)),
         ):
             positive_number(step, what)
             if not all(_is_multiple(number, step) for number in numbers):
@@ -101,35 +137,44 @@ class PublishedFigures:
 
     @classmethod
     def rounded(
-        cls, result: MarketResult, *, day: str, source: str, value_step: float, price_step: float
+        cls,
+        result: MarketResult,
+        *,
+        day: str,
+        source: str,
+        value_step: float,
+        price_step: float,
+        decision_step: float | None = None,
     ) -> "PublishedFigures":
-        """What a market with this result would publish."""
-        names = result.price_names
+        """What a market with this result would publish; its decision only where that has a step."""
+        felt = None if decision_step is None or result.felt is None else result.felt
         return cls(
             result=MarketResult(
                 _rounded(result.value, value_step),
-                frozen_vector([_rounded(each, price_step) for each in result.prices], len(names), "price"),
-                names,
+                np.array([_rounded(each, price_step) for each in result.prices]),
+                result.price_names,
                 _rounded(result.leader_cost, value_step),
+                None if felt is None else np.array([_rounded(each, decision_step or 1.0) for each in felt]),
+                () if felt is None else result.felt_names,
             ),
             day=day,
             source=source,
             value_step=value_step,
             price_step=price_step,
+            decision_step=None if felt is None else decision_step,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain JSON types."""
-        result = self.result
+        decision_step = {} if self.decision_step is None else {"decision_step": self.decision_step}
         return {
             "format": FORMAT,
             "day": self.day,
             "source": self.source,
             "value_step": self.value_step,
             "price_step": self.price_step,
-            "value": float(result.value),
-            "leader_cost": float(result.leader_cost),
-            "prices": dict(zip(result.price_names, result.prices.tolist(), strict=True)),
+            **decision_step,
+            **self.result.to_dict(),
         }
 
     @classmethod
@@ -137,18 +182,13 @@ class PublishedFigures:
         """Read what :meth:`to_dict` returned."""
         try:
             content = of_format(fields, FORMAT, "The file of published figures")
-            prices = {str(name): float(price) for name, price in content["prices"].items()}
             return cls(
-                result=MarketResult(
-                    float(content["value"]),
-                    _vector(list(prices.values())),
-                    tuple(prices),
-                    float(content["leader_cost"]),
-                ),
+                result=MarketResult.from_dict(content),
                 day=content["day"],
                 source=content["source"],
                 value_step=content["value_step"],
                 price_step=content["price_step"],
+                decision_step=content.get("decision_step"),
             )
         except KeyError as error:
             raise FileFormatError(f"The published figures have no field {error}: add it.") from None
@@ -224,15 +264,9 @@ class Publication:
     def from_dict(cls, fields: Mapping[str, Any]) -> "Publication":
         """Read what :meth:`to_dict` wrote."""
         try:
-            result = fields["figures"]
             entry_hash = fields["entry_hash"]
             return cls(
-                result=MarketResult(
-                    value=float(result["value"]),
-                    prices=_vector(result["prices"]),
-                    price_names=tuple(result["price_names"]),
-                    leader_cost=float(result["leader_cost"]),
-                ),
+                result=MarketResult.from_dict(fields["figures"]),
                 day=one_line(fields["day"], "day"),
                 source=one_line(fields["source"], "source"),
                 rounding=one_line(fields["rounding"], "rounding"),
@@ -242,7 +276,7 @@ class Publication:
             )
         except KeyError as error:
             raise FileFormatError(f"The publication has no field {error}: use one that ppsm wrote.") from None
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(
                 f"The publication cannot be read ({error}): use one that ppsm wrote."
             ) from None
@@ -273,7 +307,7 @@ def note_publication(published: PublishedFigures, *, dataset: str, ledger: Ledge
         result=published.result,
         day=published.day,
         source=published.source,
-        rounding=f"cost rounded to {published.value_step:g}, prices to {published.price_step:g}",
+        rounding=_rounding(published),
         dataset=dataset_id(dataset),
         time=utc_text(now()),
         entry_hash=None,
@@ -306,7 +340,14 @@ def _rounded(number: float, step: float) -> float:
     return float(round(Fraction(Decimal(repr(float(number)))) / unit) * unit)
 
 
-def _vector(values: ArrayLike) -> FloatArray:
-    if not isinstance(values, list):
-        raise FileFormatError("The published prices are not a list: use a publication that ppsm wrote.")
-    return frozen_vector(values, len(values), "the published price")
+def _rounding(published: PublishedFigures) -> str:
+    text = f"cost rounded to {published.value_step:g}, prices to {published.price_step:g}"
+    return text if published.decision_step is None else f"{text}, decision to {published.decision_step:g}"
+
+
+def _named(names: tuple[str, ...], values: FloatArray) -> dict[str, float]:
+    return dict(zip(names, values.tolist(), strict=True))
+
+
+def _vector(named: Mapping[str, float], what: str) -> FloatArray:
+    return frozen_vector(list(named.values()), len(named), what)
