@@ -42,11 +42,6 @@ def test_a_search_that_is_left_at_every_node_stays_the_same() -> None:
     assert result.objective == at_once.objective
 
 
-def test_time_that_is_up_ends_a_search_for_good() -> None:
-    search = ScipSearch(sos1(build_kkt(a_game())).problem, SolveLimits(seconds=0.0))
-    assert search.run(60.0).status is not Status.PROVEN_OPTIMAL
-
-
 def test_rows_have_both_sides_and_the_sum_of_double_entries() -> None:
     """The most of x + y with 1 <= 2 x + y <= 4 and an entry of x in two parts; y is at most 1."""
     doubled = sp.csr_array((np.array([1.0, 1.0, 1.0]), np.array([0, 0, 1]), np.array([0, 3])), shape=(1, 2))

@@ -265,9 +265,9 @@ def searchers(kkt: KktSystem, limits: SolveLimits, deadline: float) -> Iterator[
     why = f"the search over {kkt.pairs.size} pairs was through first"
     tree = Branching(kkt, cutoff=None, gap=limits.gap)
     # The tree has a glance before all others; games that it is through with then are the smallest.
-    glance = late if few or has_integers else 0.0
+    has_glance = not few and (not has_integers or kkt.pairs.size <= TUNING.few_pairs)
     share = TUNING.share_among_integers if has_integers else TUNING.share_of_tree
-    yield OwnSearcher(Method.BRANCHING, why, tree, "a tree", glance, share)
+    yield OwnSearcher(Method.BRANCHING, why, tree, "a tree", 0.0 if has_glance else late, share)
     # Bounds of a network are at hand; others take an LP for each.
     if is_network:
         yield HighsSearcher(kkt, limits, late)

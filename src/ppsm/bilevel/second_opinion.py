@@ -74,7 +74,7 @@ def second_opinion(
         opinion = _by_ourselves(kkt, cutoff, method, until)
     else:
         affordable = begun.nodes_in(share / stretch)
-        few = TUNING.opinion_nodes
+        few = TUNING.nodes_of_few_pairs if kkt.pairs.size <= TUNING.few_pairs else TUNING.opinion_nodes
         tree = begun.run(until, nodes=max(few, affordable) if affordable >= nodes else few)
         opinion = _of_tree(tree, "branching on pairs", cutoff)
         # SCIP on its own claim would take longer than its search: indicators are slower than SOS1 sets.

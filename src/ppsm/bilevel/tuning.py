@@ -34,6 +34,8 @@ class Tuning:
     # portfolio
     glance: float = 0.06
     """Seconds (of the processor, as all here) of a turn that only our own tree takes its share of,"""
+    few_pairs: int = 30
+    """(with integers only where pairs are no more than this)"""
     first_turn: float = 0.4
     """and of everybody's first turn; each later one is twice as long."""
     least_work: float = 0.01
@@ -134,7 +136,9 @@ class Tuning:
     opinion_seconds: float = 0.25
     """It may take that long in any case,"""
     opinion_nodes: int = 20
-    """or, of a tree among searches that take turns, so many nodes."""
+    """or, of a tree among searches that take turns, so many nodes,"""
+    nodes_of_few_pairs: int = 1_000
+    """and so many where pairs are few: small games are always looked at until the end."""
     claims: int = 3
     """So often is a claim that was refuted made again, on another path, before the method is given up."""
 
