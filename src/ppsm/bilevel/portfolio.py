@@ -6,13 +6,13 @@ up again for twice as long in the next round:
 ::
 
     enumeration    all decisions of a leader who has few
-    steps          from a decision of integers to better ones, for a good point that others must beat
-    branching      our own tree over pairs, with a proof at every leaf
     sos1           SCIP, which needs no constants
+    steps          from a decision of integers to better ones, for a good point that others must beat
+    branching      our own tree over pairs, with a proof at every leaf; it has a glance before all others
     duality        HiGHS, with constants that are proven first, by strong duality or big-M
 
 A verified point of one is the point that all others must beat. The first that is through wins; what a solver
-claims is believed only after the tree, going on beyond that claim, or another form has confirmed it.
+claims is called verified only after the tree, going on beyond that claim, or another form has confirmed it.
 """
 
 import time
