@@ -4,9 +4,9 @@ A MIP solver's bound is one program's word: presolve, cuts and a start that came
 HiGHS call a poor point optimal (tests/canaries), and a constant M that is too small cuts points off. So the
 question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.every_decision`
 where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
-leaf. Where that takes too long SCIP is asked, in a form that has no constants and that the answer is not from;
-among searches that take turns it is not asked about itself. An opinion never takes much longer than a part of
-the search: what it left undecided is said.
+leaf. Where that takes too long SCIP is asked, in a form that has no constants and that the answer is not
+from; among searches that take turns it is not asked about itself. An opinion takes a part of the time of the
+search, and what it left undecided is said.
 """
 
 import time
