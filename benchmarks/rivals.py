@@ -1,7 +1,7 @@
 """What a user would write by hand: the KKT system with its pairs as SOS1 sets, indicators or a guessed big-M.
 
-The solvers keep their default settings, on one thread. Nothing is shared with the methods of the package but
-the linear part of the system.
+The solvers keep their default settings but the gap, which is the same for all, on one thread. Nothing is
+shared with the methods of the package but the linear part of the system.
 """
 
 import time
@@ -17,6 +17,9 @@ import scipy.sparse as sp
 from ppsm.arrays import FloatArray, SparseMatrix
 from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.program import BilevelProgram, LinearProgram
+
+# The relative gap that everybody is asked for.
+GAP = 1e-9
 
 OPTIMAL, INFEASIBLE, UNBOUNDED, TIME = "optimal", "infeasible", "unbounded", "time"
 
@@ -61,6 +64,7 @@ def _in_scip(program: BilevelProgram, seconds: float, add_pair: Callable[[Any, A
     for pair in kkt.pairs:
         slack = _expression(kkt.slack_matrix, pair, columns) + kkt.slack_constant[pair]
         add_pair(model, columns[kkt.first_multiplier + pair], slack)
+    model.setParam("limits/gap", GAP)
     model.setParam("limits/time", max(0.0, seconds - (time.perf_counter() - started)))
     try:
         model.optimize()
@@ -121,6 +125,7 @@ def big_m_in_highs(program: BilevelProgram, seconds: float, *, largest: float) -
     width, count = kkt.relaxation.shape[1], kkt.pairs.size
     linear = _with_big_m(kkt, largest)
     highs = _highs_model(linear, np.concatenate([kkt.is_integer, np.ones(count, dtype=np.bool_)]))
+    highs.setOptionValue("mip_rel_gap", GAP)
     highs.setOptionValue("time_limit", max(0.0, seconds - (time.perf_counter() - started)))
     highs.run()
     known = {

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import linprog
 from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.arrays import INFINITY, FloatArray
 from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError, _enumerate_dual_vertices
+from ppsm.bilevel.bounds.relaxation import within
 from ppsm.bilevel.bounds.slater import slater_row
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.errors import NoValidBoundError
@@ -98,13 +100,15 @@ def test_no_optimal_dual_exceeds_its_bound(seed: int) -> None:
     assert answered > 0
 
 
+@pytest.mark.parametrize("reacts", [False, True])
 @pytest.mark.parametrize("seed", range(40))
-def test_slater_row_holds_at_every_optimal_dual(seed: int) -> None:
-    """The enumeration's optimal points, which share no code with the row, all obey it."""
+def test_slater_row_holds_at_every_optimal_dual(seed: int, reacts: bool) -> None:
+    """The enumeration's optimal points, which share no code with the row, all obey it and its bounds."""
     program = random_game(seed, boxed=False)
     kkt = build_kkt(program)
     coupled = np.unique(program.coupling.indices).astype(np.int64)
-    found = slater_row(kkt, coupled, program.variable_lower[coupled], program.variable_upper[coupled])
+    box = program.variable_lower[coupled], program.variable_upper[coupled]
+    found = slater_row(kkt, coupled, *box, reacts=reacts)
     answer = brute_force(program)
     if found is None or answer.x is None or answer.y is None or answer.prices is None:
         return
@@ -116,7 +120,29 @@ def test_slater_row_holds_at_every_optimal_dual(seed: int) -> None:
         kkt.multipliers.is_free, net[where], np.maximum(0.0, kkt.multipliers.sign * net[where])
     )
     row, limit = found
-    assert row @ np.concatenate([answer.x, answer.y, multipliers]) <= limit + 1e-6
+    point = np.concatenate([answer.x, answer.y, multipliers])
+    assert row @ point <= limit + 1e-6
+    bounded = within(kkt.relaxation, row, limit)
+    assert (bounded.column_lower - 1e-6 <= point).all()
+    assert (point <= bounded.column_upper + 1e-6).all()
+
+
+def test_bounds_that_a_row_implies() -> None:
+    """By hand: 2 a + b - c <= 10 with a, b >= 0 and c <= 4; without that bound only c's is known."""
+    row = np.array([2.0, 1.0, -1.0, 0.0])
+    linear = LinearProgram.of(
+        np.zeros(4),
+        sp.csr_array((0, 4)),
+        column_lower=np.array([0.0, 0.0, -np.inf, -np.inf]),
+        column_upper=np.array([np.inf, 5.0, 4.0, np.inf]),
+    )
+    found = within(linear, row, 10.0)
+    assert found.column_upper == pytest.approx([7.0, 5.0, 4.0, np.inf])
+    assert found.column_lower == pytest.approx([0.0, 0.0, -10.0, -np.inf])
+    open_ended = replace(linear, column_upper=np.array([np.inf, 5.0, np.inf, np.inf]))
+    found = within(open_ended, row, 10.0)
+    assert found.column_upper == pytest.approx(open_ended.column_upper)
+    assert found.column_lower == pytest.approx([0.0, 0.0, -10.0, -np.inf])
 
 
 @pytest.mark.parametrize("answer", [3.0, 9.001])

@@ -242,7 +242,7 @@ class Player:
 def test_the_bound_of_a_search_that_was_refuted_goes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """One calls a poor point optimal, the other proves -50 and no more: that is what remains."""
 
-    def players(kkt: KktSystem, limits: SolveLimits) -> list[Player]:
+    def players(kkt: KktSystem, limits: SolveLimits, _deadline: float) -> list[Player]:
         poor = first_look(kkt, limits).columns
         assert poor is not None
         cost = float(kkt.relaxation.cost @ poor) + kkt.relaxation.offset

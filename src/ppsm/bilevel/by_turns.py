@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ppsm.arrays import FloatArray
+from ppsm.bilevel.bounds.relaxation import bounded
 from ppsm.bilevel.methods.branching import Branching
-from ppsm.bilevel.portfolio import OwnSearcher, Progress, Searcher, bounded, own_progress, searchers
+from ppsm.bilevel.portfolio import OwnSearcher, Progress, Searcher, own_progress, searchers
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.standing import Standing
 from ppsm.bilevel.tuning import TUNING
@@ -33,8 +34,8 @@ class Turns:
         kkt = bounded(self._standing.kkt, self._standing.deadline)
         if kkt is None:
             return self._over_unbounded_relaxation()
-        players = list(searchers(kkt, self._standing.limits))
-        turn = TUNING.first_turn
+        players = list(searchers(kkt, self._standing.limits, self._standing.deadline))
+        turn = TUNING.glance
         while players and time.perf_counter() < self._standing.deadline:
             for player in tuple(players):
                 seconds = turn * self._share(player) * self._standing.stretch
@@ -52,7 +53,7 @@ class Turns:
                     players.remove(player)  # what it claims did not stand up, nor does its bound
                 bounds = [one.bound for one in players if one.bound is not None]
                 self._standing.bound = max(bounds, default=None)
-            turn *= 2
+            turn = max(TUNING.first_turn, 2 * turn)
         if players or time.perf_counter() >= self._standing.deadline:
             late = self._standing.base(Method.AUTO, "no search was through in time", HIGHS)
             return self._standing.reported(late, self._standing.best, self._standing.bound, ())
@@ -60,9 +61,9 @@ class Turns:
 
     def _share(self, player: Searcher) -> float:
         """A player's part of a turn: more where its gap will soon be closed, less where others do better."""
-        if self._is_promising(player):
-            return max(player.share, TUNING.promising)
-        return player.share * (TUNING.lagging if self._lags(player) else 1.0)
+        if self._lags(player):
+            return TUNING.lagging * player.share
+        return max(player.share, TUNING.promising) if self._is_promising(player) else player.share
 
     def _is_promising(self, player: Searcher) -> bool:
         """Whether a few turns like the last one would close the gap."""
@@ -108,13 +109,15 @@ class Turns:
             return None
         if progress.proof is not None:
             return self._standing.with_opinion(found, progress.proof)
-        return self._judged(found, players)
+        return self._judged(found, players, progress.nodes)
 
-    def _judged(self, found: BilevelSolution, players: Sequence[Searcher]) -> BilevelSolution | None:
-        """A solver's claim after a second opinion; None where a better point refutes it."""
+    def _judged(
+        self, found: BilevelSolution, players: Sequence[Searcher], nodes: int
+    ) -> BilevelSolution | None:
+        """A solver's claim, made after so many nodes, after a second opinion; None where that refutes it."""
         trees = [player.search for player in players if isinstance(player, OwnSearcher)]
         begun = next((tree for tree in trees if isinstance(tree, Branching)), None)
-        opinion = self._standing.second_opinion(found, self._standing.seconds, begun)
+        opinion = self._standing.second_opinion(found, self._standing.seconds, begun, nodes)
         better = self._standing.better(opinion, found)
         if better is None:
             return self._standing.with_opinion(found, opinion)

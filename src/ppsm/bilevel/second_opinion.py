@@ -4,8 +4,9 @@ A MIP solver's bound is one program's word: presolve, cuts and a start that came
 HiGHS call a poor point optimal (tests/canaries), and a constant M that is too small cuts points off. So the
 question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.every_decision`
 where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
-leaf. Where that takes too long SCIP is asked, in a form that has no constants and that the
-answer is not from.
+leaf. Where that takes too long SCIP is asked, in a form that has no constants and that the answer is not
+from; among searches that take turns it is not asked about itself. An opinion takes a part of the time of the
+search, and what it left undecided is said.
 """
 
 import time
@@ -57,40 +58,34 @@ def second_opinion(
     searched: float,
     stretch: float = 1.0,
     begun: Branching | None = None,
+    nodes: int = 0,
 ) -> Opinion:
     """Whether a point costs at most the cutoff (or exists at all), by someone who did not make the claim.
 
     ``method`` is the one that made the claim, after it had ``searched`` for so many seconds: each of the two
     ways may take a part of that, within the limits. ``stretch`` is how many seconds of the clock are one of
-    the processor. A tree that has ``begun`` before goes on instead of a new search.
+    the processor. A tree that has ``begun`` before goes on instead of a new search; it hardly ever needs
+    fewer ``nodes`` than the claim took, so that for less than those it is asked for a few only.
     """
-    shares = _seconds_for(method, searched / stretch, has_begun=begun is not None)
-    of_tree, of_scip = (stretch * seconds for seconds in shares)
+    share = TUNING.opinion_share * searched
+    seconds = max(stretch * TUNING.opinion_seconds, share)
     deadline = time.perf_counter() + limits.seconds
-    until = min(deadline, time.perf_counter() + of_tree)
+    until = min(deadline, time.perf_counter() + seconds)
     if begun is None:
         opinion = _by_ourselves(kkt, cutoff, method, until)
     else:
-        opinion = _of_tree(begun.run(until), "branching on pairs", cutoff)
-    remaining = min(of_scip, deadline - time.perf_counter())
+        affordable = begun.nodes_in(share / stretch)
+        few = TUNING.nodes_of_few_pairs if kkt.pairs.size <= TUNING.few_pairs else TUNING.opinion_nodes
+        tree = begun.run(until, nodes=max(few, affordable) if affordable >= nodes else few)
+        opinion = _of_tree(tree, "branching on pairs", cutoff)
+        # SCIP on its own claim would take longer than its search: indicators are slower than SOS1 sets.
+        seconds = 0.0 if method is Method.SOS1 else share
+    remaining = min(seconds, deadline - time.perf_counter())
     if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted or remaining <= 0:
         return opinion
     if not scip_is_installed():
         return replace(opinion, words=f"{opinion.words}, and SCIP, which could tell, is not installed")
     return _by_scip(kkt, cutoff, method, replace(limits, seconds=remaining, another_path=True), opinion)
-
-
-def _seconds_for(method: Method, searched: float, *, has_begun: bool) -> tuple[float, float]:
-    """How long our own search and SCIP may take, in seconds of the processor."""
-    share = TUNING.opinion_share * searched
-    if not has_begun:
-        return max(TUNING.opinion_seconds, share), max(TUNING.opinion_seconds, share)
-    seconds = max(TUNING.opinion_of_begun, share)
-    if method is not Method.SOS1:
-        return seconds, seconds
-    if searched > TUNING.short_search:
-        return seconds, 0.0
-    return seconds, max(TUNING.short_least, TUNING.short_share * searched)
 
 
 def _by_ourselves(kkt: KktSystem, cutoff: float | None, method: Method, deadline: float) -> Opinion:

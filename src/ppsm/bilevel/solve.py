@@ -46,9 +46,7 @@ def solve_bilevel(
     program
         The game in arrays.
     method
-        One of :class:`Method`. ``auto`` branches on pairs where they are few and tries all decisions of a
-        leader who has few; else it takes strong duality where every leader variable in the follower's rows
-        is binary, else big-M where valid bounds can be proven, else SOS1 (needs SCIP).
+        One of :class:`Method`. ``auto`` lets several of them take turns; the first that is through wins.
     gap
         Relative gap at which the answer counts as proven optimal.
     time_limit

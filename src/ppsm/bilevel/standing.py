@@ -155,16 +155,16 @@ class Standing:
         )
 
     def second_opinion(
-        self, found: BilevelSolution, searched: float, begun: Branching | None = None
+        self, found: BilevelSolution, searched: float, begun: Branching | None = None, nodes: int = 0
     ) -> Opinion:
         """Whether a point of the game is better than what was found by more than the gap allows.
 
-        ``searched`` is how many seconds the search took that made the claim; a tree that has ``begun`` before
-        goes on.
+        ``searched`` is how many seconds the search took that made the claim, after so many ``nodes``; a tree
+        that has ``begun`` before goes on.
         """
         limits = replace(self.limits, seconds=max(0.0, self.deadline - time.perf_counter()))
         cutoff, stretch = self._cutoff(found), self.stretch
-        return second_opinion(self.kkt, cutoff, found.method, limits, searched, stretch, begun)
+        return second_opinion(self.kkt, cutoff, found.method, limits, searched, stretch, begun, nodes)
 
     def _cutoff(self, found: BilevelSolution) -> float | None:
         """What a point must cost at most to refute a claim of optimality."""

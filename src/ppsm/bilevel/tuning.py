@@ -32,16 +32,22 @@ class Tuning:
     """What counts as a multiplier, a slack or a fraction of an integer rather than as rounding."""
 
     # portfolio
+    glance: float = 0.06
+    """Seconds (of the processor, as all here) of a turn that only our own tree takes its share of,"""
+    few_pairs: int = 30
+    """(with integers only where pairs are no more than this)"""
     first_turn: float = 0.4
-    """Seconds of everybody's first turn, of the processor; each later one is twice as long."""
+    """and of everybody's first turn; each later one is twice as long."""
     least_work: float = 0.01
     """Less than this was too little to tell how busy the machine is,"""
     most_stretch: float = 20.0
     """and turns are made longer by so much at most."""
+    share_of_tree: float = 0.25
+    """The share of our own tree, which is rarely the fastest,"""
     share_among_integers: float = 0.125
-    """The share of our own tree where the leader has integers, on which it is rarely the fastest,"""
+    """and its share where the leader has integers,"""
     turns_left: float = 4.0
-    """unless it gains so much that so many turns like its last one would close the gap:"""
+    """unless it is ahead and gains so much that so many turns like its last one would close the gap:"""
     promising: float = 0.5
     """then anybody's share is at least this."""
     share_of_steps: float = 0.15
@@ -60,8 +66,11 @@ class Tuning:
     turn_without_bound: float = 1.0
     """That long is our own tree asked about a game that no row bounds, before other methods are."""
 
+    scip_feasibility: float = 1e-7
+    """Tighter tolerances of SCIP are no use among turns: LPs fail, and its points are polished anyway."""
+
     # branching
-    first_response: int = 9
+    first_response: int = 27
     """The follower's answer is tried at this node: smaller trees are through before it is worth its time,"""
     responses_thin_out: int = 3
     """then after this many times as many nodes, and so on."""
@@ -122,19 +131,14 @@ class Tuning:
     """How much better a point must be to count there; well above the solver's tolerance."""
 
     # second opinion
-    opinion_share: float = 0.1
+    opinion_share: float = 0.3
     """Each of the two ways to a second opinion may take so many times as long as the search it judges."""
     opinion_seconds: float = 0.25
     """It may take that long in any case,"""
-    opinion_of_begun: float = 0.02
-    """or that long where our tree has had its turns already."""
-    short_search: float = 0.5
-    """Among searches that take turns SCIP is asked about a claim of SCIP only where all took no longer than
-    that: indicators without presolve are hardly ever faster than SOS1 sets."""
-    short_share: float = 0.5
-    """Then it may take so many times as long as they did,"""
-    short_least: float = 0.05
-    """or that long."""
+    opinion_nodes: int = 20
+    """or, of a tree among searches that take turns, so many nodes,"""
+    nodes_of_few_pairs: int = 1_000
+    """and so many where pairs are few: small games are always looked at until the end."""
     claims: int = 3
     """So often is a claim that was refuted made again, on another path, before the method is given up."""
 

@@ -1,5 +1,6 @@
 """Valid bounds on multipliers and slacks: what big-M and strong duality may rest on.
 
 ``finder`` proves them side by side, by LPs over the relaxation and by the vertices of the follower's dual;
-``slater`` has the row that bounds prices where the follower has slack whatever the leader does.
+``slater`` has the row that bounds prices where the follower has slack whatever the leader does, and
+``relaxation`` takes it where the whole relaxation is unbounded.
 """

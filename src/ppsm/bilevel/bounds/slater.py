@@ -25,18 +25,25 @@ from ppsm.status import Status
 
 
 def slater_row(
-    kkt: KktSystem, coupled: IntArray, lower: FloatArray, upper: FloatArray, deadline: float = INFINITY
+    kkt: KktSystem,
+    coupled: IntArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    deadline: float = INFINITY,
+    *,
+    reacts: bool = True,
 ) -> tuple[FloatArray, float] | None:
     """Coefficients over the columns of the relaxation and the upper bound of the row, None if there is none.
 
     ``coupled`` are the leader variables in the follower's rows and ``lower``/``upper`` the box they live in.
-    After a deadline there is none either.
+    After a deadline there is none either. One answer for all decisions, which never ``reacts``, is a much
+    smaller LP, but there are games that only have others.
     """
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
         return None
     if not kkt.program.only_moves_right_hand_sides:
         return None  # the inequality above would hold products
-    rule = _Rule(kkt, coupled, lower, upper - lower)
+    rule = _Rule(kkt, coupled, lower, upper - lower, reacts)
     if rule.size > TUNING.largest_rule:
         return None
     lp = PersistentLp(rule.program())
@@ -65,14 +72,19 @@ class _Rule:
     slacks in ``moved[j]`` can fall with it | s.
     """
 
-    def __init__(self, kkt: KktSystem, coupled: IntArray, lower: FloatArray, width: FloatArray) -> None:
+    def __init__(
+        self, kkt: KktSystem, coupled: IntArray, lower: FloatArray, width: FloatArray, reacts: bool
+    ) -> None:
         self._kkt, self._lower, self._width = kkt, lower, width
         self._columns, self._sides = kkt.program.follower.shape[1], kkt.pairs.size
         slack = kkt.slack_matrix[kkt.pairs, :]
         self._slack_y: SparseMatrix = slack[:, kkt.responses]
         self._slack_x: FloatArray = slack[:, coupled].toarray()
         self._equal_y, self._equal_x, self._equal_to = _equalities(kkt, coupled)
-        self._reacting = [self._near(int(variable), coupled.size) for variable in coupled]
+        nobody = np.empty(0, dtype=np.int64)
+        self._reacting = [
+            self._near(int(variable), coupled.size) if reacts else nobody for variable in coupled
+        ]
         self._moved = [
             np.union1d(_rows_of(self._slack_y, near), np.flatnonzero(self._slack_x[:, j]))
             for j, near in enumerate(self._reacting)

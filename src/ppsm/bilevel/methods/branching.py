@@ -57,11 +57,13 @@ class Branching:
         self._deadline = INFINITY
         self._integer = np.flatnonzero(kkt.is_integer)
         self._multipliers = kkt.first_multiplier + kkt.pairs
+        self._largest = kkt.relaxation.column_upper[self._multipliers]
         self._twin = _twins(kkt)
         self._rest = -kkt.slack_constant[kkt.pairs]
         self._limit = INFINITY if cutoff is None else cutoff
         self._best: FloatArray | None = None
         self._has_no_cost, self._is_bounded, self._is_unbounded = False, False, False
+        self._has_help, self._worked = False, 0.0
         self._least_leaf, self._certified, self._nodes = INFINITY, True, 0
         self._next_response = TUNING.first_response
         self._order = itertools.count()
@@ -82,11 +84,13 @@ class Branching:
         # Of nodes with one bound the newest comes first: where nothing is bounded yet this is a dive.
         heapq.heappush(self._aside, (node.bound, -next(self._order), node))
 
-    def run(self, deadline: float) -> Tree:
-        """Go on until a deadline of :func:`time.perf_counter`; what was found so far comes back."""
+    def run(self, deadline: float, nodes: float = INFINITY) -> Tree:
+        """Go on until a deadline of :func:`time.perf_counter` or for so many nodes; the result so far."""
         self._deadline = deadline
+        nodes += self._nodes
+        began = time.process_time()
         try:
-            while not self._is_over and time.perf_counter() <= deadline:
+            while not self._is_over and self._nodes < nodes and time.perf_counter() <= deadline:
                 node = self._dive[-1] if self._dive else heapq.heappop(self._aside)[2]
                 self._dive = [node]
                 children = self._expanded(node)
@@ -98,7 +102,13 @@ class Branching:
                     self._put_aside(child)
         except KeyboardInterrupt:
             return replace(self._result(), interrupted=True)
+        finally:
+            self._worked += time.process_time() - began
         return self._result()
+
+    def nodes_in(self, seconds: float) -> int:
+        """How many nodes take so many seconds of the processor at the pace so far."""
+        return int(seconds * self._nodes / self._worked) if self._worked else 0
 
     @property
     def _is_over(self) -> bool:
@@ -107,6 +117,10 @@ class Branching:
 
     def offer(self, columns: FloatArray) -> None:
         """A point of the game that somebody else has found and verified: only better ones are sought now."""
+        self._has_help = True
+        self._beat(columns)
+
+    def _beat(self, columns: FloatArray) -> None:
         cost = self._cost(columns)
         if self._best is None or cost < self._cost(self._best):
             self._best, self._limit = columns, min(self._limit, cost - self._slack_of(cost))
@@ -172,7 +186,7 @@ class Branching:
         count = node.pairs.size
         idle, tight = node.pairs == _IDLE, node.pairs == _TIGHT
         places = self._first_slack + np.arange(count)
-        self._lp.set_column_bounds(self._multipliers, np.zeros(count), np.where(idle, 0.0, INFINITY))
+        self._lp.set_column_bounds(self._multipliers, np.zeros(count), np.where(idle, 0.0, self._largest))
         self._lp.set_row_bounds(places, self._rest, np.where(tight, self._rest, INFINITY))
         self._lp.set_column_bounds(self._integer, node.lower, node.upper)
 
@@ -204,15 +218,15 @@ class Branching:
         return (idle, tight) if multipliers[chosen] >= slack[chosen] else (tight, idle)
 
     def _try_response(self, columns: FloatArray) -> None:
-        """Now and then, ever more rarely, what a node's decision leads down to: a point to beat."""
-        if self._first or self._nodes < self._next_response:
+        """Now and then, ever more rarely, what a node's decision leads to, if nobody else has a point."""
+        if self._first or self._has_help or self._nodes < self._next_response:
             return
         self._next_response = TUNING.responses_thin_out * self._nodes
         variables = columns[self._kkt.variables]
         whole = np.where(self._kkt.program.is_integer, np.round(variables), variables)
         answered = descend(self._kkt, whole, self._deadline)
         if answered is not None and self._is_point(answered):
-            self.offer(answered)
+            self._beat(answered)
 
     def _is_point(self, columns: FloatArray) -> bool:
         slack = self._kkt.slacks(columns)[self._kkt.pairs]
@@ -223,7 +237,7 @@ class Branching:
         cost = self._cost(columns)
         self._certified &= bound >= cost - self._slack_of(cost)
         self._least_leaf = min(self._least_leaf, bound)
-        self.offer(columns)
+        self._beat(columns)
 
     def _decided(self, node: _Node, chosen: int, bound: float) -> tuple[_Node, _Node]:
         tight, idle = node.pairs.copy(), node.pairs.copy()
@@ -245,7 +259,7 @@ class Branching:
         row_upper[self._first_slack :] = np.where(node.pairs == _TIGHT, self._rest, INFINITY)
         lower, upper = self._program.column_lower.copy(), self._program.column_upper.copy()
         lower[self._integer], upper[self._integer] = node.lower, node.upper
-        upper[self._multipliers] = np.where(node.pairs == _IDLE, 0.0, INFINITY)
+        upper[self._multipliers] = np.where(node.pairs == _IDLE, 0.0, self._largest)
         return Box(self._program.row_lower, row_upper, lower, upper)
 
 

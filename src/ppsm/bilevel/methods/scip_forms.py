@@ -1,33 +1,57 @@
 """Complementarity without any bound: SOS1 sets and indicator rows, solved by SCIP."""
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods.reformulation import Reformulation
+from ppsm.program import LinearProgram
 from ppsm.solvers.mip import Indicators, MixedIntegerProgram
 
 
 def sos1(kkt: KktSystem) -> Reformulation:
-    """For each pair an explicit slack s; at most one of (multiplier, s) is nonzero.
+    """For each pair a slack column s; at most one of (multiplier, s) is nonzero.
 
-    After Siddiqui & Gabriel (2013).
+    After Siddiqui & Gabriel (2013). A row with one side becomes an equation with its slack, a column that
+    must not be negative is its own slack; other slacks are columns with a row that defines them.
     """
-    sides = kkt.pairs
-    count, width = sides.size, kkt.relaxation.shape[1]
-    names = tuple(f"slack of {kkt.multipliers.names[side]}" for side in sides)
-    linear = kkt.relaxation.with_columns(np.zeros(count), np.full(count, INFINITY), names=names)
-    definition = sp.hstack([kkt.slack_matrix[sides, :], -sp.eye_array(count)], format="csr")
-    constant = -kkt.slack_constant[sides]
-    linear = linear.with_rows(definition, constant, constant, tuple(f"define {name}" for name in names))
-    pairs = tuple((int(kkt.first_multiplier + side), width + k) for k, side in enumerate(sides))
-    integer = np.concatenate([kkt.is_integer, np.zeros(count, dtype=np.bool_)])
+    sides, multipliers = kkt.pairs, kkt.multipliers
+    width = kkt.relaxation.shape[1]
+    is_own = ~multipliers.is_row[sides] & (multipliers.sign[sides] > 0) & (multipliers.bound[sides] == 0)
+    is_alone = multipliers.is_row[sides] & (multipliers.twin[sides] < 0)
+    added = np.flatnonzero(~is_own)
+    slack_column = kkt.responses.start + multipliers.index[sides]
+    slack_column[added] = width + np.arange(added.size)
+    linear = _with_slacks(kkt, sides[added], is_alone[added])
+    pairs = tuple(zip((kkt.first_multiplier + sides).tolist(), slack_column.tolist(), strict=True))
+    integer = np.concatenate([kkt.is_integer, np.zeros(added.size, dtype=np.bool_)])
 
     def complete(columns: FloatArray) -> FloatArray:
-        return np.concatenate([columns, kkt.slacks(columns)[sides]])
+        return np.concatenate([columns, kkt.slacks(columns)[sides[added]]])
 
     return Reformulation(MixedIntegerProgram(linear, integer, sos1_pairs=pairs), complete)
+
+
+def _with_slacks(kkt: KktSystem, sides: IntArray, is_alone: BoolArray) -> LinearProgram:
+    """A column for the slack of each side: in the follower's row where the side is alone, else defined."""
+    linear, multipliers, count = kkt.relaxation, kkt.multipliers, sides.size
+    alone, others = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
+    rows = len(kkt.program.leader_row_names) + multipliers.index[sides[alone]]
+    bound = multipliers.bound[sides[alone]]
+    lower, upper = linear.row_lower.copy(), linear.row_upper.copy()
+    lower[rows] = upper[rows] = bound
+    entries = (-multipliers.sign[sides[alone]], (rows, alone))
+    in_rows = sp.csr_array(entries, shape=(linear.shape[0], count))
+    linear = replace(linear, row_lower=lower, row_upper=upper)
+    names = tuple(f"slack of {multipliers.names[side]}" for side in sides)
+    linear = linear.with_columns(np.zeros(count), np.full(count, INFINITY), matrix=in_rows, names=names)
+    pick = sp.csr_array((-np.ones(others.size), (np.arange(others.size), others)), shape=(others.size, count))
+    definition = sp.hstack([kkt.slack_matrix[sides[others], :], pick], format="csr")
+    constant = -kkt.slack_constant[sides[others]]
+    return linear.with_rows(definition, constant, constant, (f"define {names[place]}" for place in others))
 
 
 def indicator(kkt: KktSystem) -> Reformulation:
