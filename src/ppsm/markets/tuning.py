@@ -91,6 +91,8 @@ class MarketTuning:
     # --- gauc/pressure.py: whether pressures bind
     # So many boxes of prices are looked at before the proof is given up.
     pressure_boxes: int = 400
+    # So many steps of ways along which pressure may run out.
+    pressure_ways: int = 20_000
 
     # --- gauc/enumeration.py: commitments in order of cost
     # With more unary columns than this a cut excludes too little to be worth a solve.

@@ -185,7 +185,8 @@ def test_flows_round_in_a_circle_are_no_proof() -> None:
     box = PatternBox(classes, np.full(areas.count, steps.prices_usd_per_mwh.size))
     burn = BurnBox(np.zeros(places.junctions.size), np.full(places.junctions.size, 10.0), (0.0, 10.0))
     withdrawal = followers.gas.market.withdrawal_mwh(case.demand_mwh(0.0))
-    flows = PressureCheck(followers.gas.market, places)._largest_flows(areas, steps, withdrawal, burn, box)
+    check = PressureCheck(followers.gas.market, places)
+    flows = check._largest_flows(check._transport_in(areas, steps, withdrawal, burn, box))
     assert flows is not None
     assert np.isfinite(flows).all()
     assert flows.max() == pytest.approx(areas.supply_mwh.sum(), rel=1e-6)

@@ -1,0 +1,103 @@
+"""Whether pressures bind: ways along which pressure runs out, against the linear program of all pressures."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppsm.cases import load_case
+from ppsm.cases.schema import Case
+from ppsm.markets.gauc.areas import AreaMarket, GasAreas
+from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PriceSteps, root_box
+from ppsm.markets.gauc.pressure import PressureCheck, PressureWays
+from ppsm.markets.gauc.relaxation import AskedLevels, PlaceMap
+from ppsm.markets.model.followers import Followers
+
+
+def check_of(case: Case) -> tuple[PressureCheck, Followers, PlaceMap]:
+    followers = Followers(case)
+    places = PlaceMap(followers)
+    return PressureCheck(followers.gas.market, places), followers, places
+
+
+def test_the_room_of_a_single_pipe_by_hand() -> None:
+    """Its drop may use what lies between the largest pressure upstream and the least one downstream."""
+    case = load_case("two_node")
+    (pipe,) = case.pipes
+    ways = PressureWays(case)
+    ends = {row.junction: row for row in case.junctions}
+    room = ends[pipe.from_junction].pressure_max_bar ** 2 - ends[pipe.to_junction].pressure_min_bar ** 2
+    most = pipe.weymouth_mwh_per_bar * np.sqrt(room)
+    # the last tangent touches at the largest flow, so that its drop is exact there: (flow / k)**2
+    assert ways.drop(np.array([most]))[0] == pytest.approx(room)
+    assert not list(ways.exhausted_at(np.array([0.999 * most])))
+    (way,) = [each for each in ways.exhausted_at(np.array([1.001 * most])) if each is not None]
+    assert way.weights.tolist() == [1.0]
+    assert way.room == pytest.approx(room)
+
+
+@pytest.mark.parametrize("name", ["two_node", "medium", "northeast"])
+def test_ways_run_out_exactly_where_no_pressures_allow_the_flows(name: str) -> None:
+    case = load_case(name)
+    check, _, _ = check_of(case)
+    ways = PressureWays(case)
+    rng = np.random.default_rng(7)
+    verdicts = set()
+    for _ in range(30):
+        drawn = rng.random(ways.count) * rng.choice([1.0, 0.2, 0.05], ways.count)
+        flows = drawn * 10 ** rng.uniform(2.0, 4.5)
+        together = np.concatenate([flows, np.zeros(len(case.compressors) + len(case.regulators))])
+        allowed = check._allows(together)
+        verdicts.add(allowed)
+        assert allowed == (not list(ways.exhausted_at(flows)))
+    assert verdicts == {True, False}
+
+
+def test_a_pipe_beside_another_takes_its_share() -> None:
+    case = load_case("two_node")
+    (pipe,) = case.pipes
+    twin = replace(pipe, pipe="twin", weymouth_mwh_per_bar=3 * pipe.weymouth_mwh_per_bar)
+    check, followers, places = check_of(replace(case, pipes=(pipe, twin)))
+    areas = GasAreas.of(followers.case, np.zeros(len(case.junctions), dtype=bool))
+    steps = PriceSteps.of(areas, AskedLevels.of(followers))
+    box = PatternBox(np.zeros(areas.count, dtype=np.int64), np.full(areas.count, steps.count))
+    burn = BurnBox(np.zeros(places.junctions.size), np.full(places.junctions.size, 10.0), (0.0, 10.0))
+    withdrawal = followers.gas.market.withdrawal_mwh(case.demand_mwh(0.0))
+    flows = check._largest_flows(check._transport_in(areas, steps, withdrawal, burn, box))
+    assert flows is not None
+    assert flows[1] == pytest.approx(3 * flows[0], rel=1e-4)
+
+
+@pytest.mark.parametrize("gas_stress", [0.1, 0.7])
+def test_no_flows_of_a_box_with_room_are_refused(gas_stress: float) -> None:
+    """Where the proof holds, every flow that some burn of the box can have is allowed by pressures."""
+    case = load_case("northeast")
+    check, followers, places = check_of(case)
+    withdrawal = followers.gas.market.withdrawal_mwh(case.demand_mwh(gas_stress))
+    areas = GasAreas.of(case, withdrawal < 0)
+    gathered = areas.gathered(withdrawal)
+    assert gathered is not None
+    steps = PriceSteps.of(areas, AskedLevels.of(followers))
+    area_of_place = areas.of_junction[places.junctions]
+    rng = np.random.default_rng(11)
+    held = 0
+    for size in (50.0, 150.0, 400.0):
+        low = rng.uniform(0.0, 300.0, places.junctions.size)
+        burn = BurnBox(low, low + size, (float(low.sum()), float(low.sum()) + size * 5))
+        root = root_box(AreaMarket(areas), steps, gathered, burn, area_of_place)
+        root = None if root is None else root.narrowed(areas)
+        if root is None:
+            continue
+        live = check._transport_in(areas, steps, withdrawal, burn, root)
+        largest = check._largest_flows(live)
+        if largest is None or not check._has_room(live, largest):
+            continue
+        held += 1
+        for _ in range(25):
+            weights = rng.exponential(size=check._arcs) * (rng.random(check._arcs) < 0.3)
+            cost = np.zeros(live.program.shape[1])
+            cost[check._supplies : check._supplies + check._arcs] = -weights
+            live.set_cost(cost)
+            flows = live.solve().columns[check._supplies : check._supplies + check._arcs]
+            assert check._allows(flows)
+    assert held
