@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ppsm.arrays import FloatArray
-from ppsm.bilevel.bounds.relaxation import bounded
+from ppsm.bilevel.bounds.slater_columns import bounded
 from ppsm.bilevel.methods.branching import Branching
 from ppsm.bilevel.portfolio import OwnSearcher, Progress, Searcher, own_progress, searchers
 from ppsm.bilevel.solution import BilevelSolution, Method

@@ -28,11 +28,11 @@ from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.bounds.network import network_bound
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods import Attempt, proven_forms
+from ppsm.bilevel.methods.better_decisions import Steps, has_steps
 from ppsm.bilevel.methods.branching import Branching
 from ppsm.bilevel.methods.every_decision import Enumeration, assignments_of
 from ppsm.bilevel.methods.reformulation import Reformulation
 from ppsm.bilevel.methods.scip_forms import sos1
-from ppsm.bilevel.methods.steps import Steps, has_steps
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.second_opinion import Opinion, Verdict
 from ppsm.bilevel.solution import Method

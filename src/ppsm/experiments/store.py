@@ -18,6 +18,7 @@ from typing import Any, get_args, get_type_hints
 
 import polars as pl
 
+from ppsm.arrays import frozen_vector
 from ppsm.errors import FileFormatError, InputError
 from ppsm.experiments.row import Cell, Key, Row
 from ppsm.files import alone, write_atomically, write_bytes_atomically
@@ -134,14 +135,21 @@ class RowStore:
     def keep_originals(self, originals: dict[Cell, Outcome]) -> None:
         """Keep the original games, in place of those kept before."""
         entries = [
-            {"power": power, "gas": gas, "outcome": {**outcome.to_dict(), "solved": outcome.solved}}
+            {"power": power, "gas": gas, "outcome": {**outcome.to_dict(), **_beside(outcome)}}
             for (power, gas), outcome in sorted(originals.items())
         ]
         write_atomically(self.directory / ORIGINALS, json.dumps(entries, allow_nan=False), mode=self.mode)
 
 
+def _beside(outcome: Outcome) -> dict[str, Any]:
+    """What an original has that outcomes do not record: its decision, which is published with it."""
+    return {"solved": outcome.solved, "felt": None if outcome.felt is None else outcome.felt.tolist()}
+
+
 def _outcome(entry: dict[str, Any]) -> Outcome:
-    return replace(Outcome.from_dict(entry), solved=int(entry["solved"]))
+    felt = entry["felt"]
+    known = None if felt is None else frozen_vector(felt, len(felt), "the decision")
+    return replace(Outcome.from_dict(entry), solved=int(entry["solved"]), felt=known)
 
 
 def _column_type(hint: Any) -> type[pl.DataType]:

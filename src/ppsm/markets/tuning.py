@@ -52,7 +52,7 @@ class MarketTuning:
     # A relaxation that is not there in this time says nothing.
     relaxation_seconds: float = 20.0
 
-    # --- gauc/patterns.py and branching.py: price patterns
+    # --- gauc/patterns.py and pattern_search.py: price patterns
     # Patterns that cost less than this part less than the cheapest found are not looked for.
     pattern_precision: float = 1e-4
     # While more is open the cheapest pattern is found no closer than this,

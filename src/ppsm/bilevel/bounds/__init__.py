@@ -2,5 +2,5 @@
 
 ``finder`` proves them side by side, by LPs over the relaxation and by the vertices of the follower's dual;
 ``slater`` has the row that bounds prices where the follower has slack whatever the leader does, and
-``relaxation`` takes it where the whole relaxation is unbounded.
+``slater_columns`` takes it where the whole relaxation is unbounded.
 """

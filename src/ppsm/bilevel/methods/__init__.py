@@ -4,7 +4,7 @@
 
     branching         our own tree over complementarity pairs, with a proof at every leaf
     every_decision    all decisions of a leader who has few, warm, with a proof for each
-    steps             from a decision of integers to better ones, without any proof
+    better_decisions  from a decision of integers to better ones, without any proof
     tree              what the first two come to
     strong_duality    one row for all pairs, where the leader moves the follower by binaries
     big_m             a binary for each pair, with proven constants

@@ -12,7 +12,7 @@ search moves an incumbent down and a bound up until they meet:
    the bound of that holds too.
 3. *Search price patterns* (``by_patterns``), where prices matter much: the gas network as ``areas`` of one
    price, whose possible price ``patterns`` are integer points; UC's ``relaxation`` beside the areas says what
-   a pattern costs, and its dual is a cut that holds for every demand; ``branching`` finds the cheapest
+   a pattern costs, and its dual is a cut that holds for every demand; ``pattern_search`` finds the cheapest
    pattern and proves it, ``plans`` are commitments held to it by the selection of bids. Areas know no
    pressures: the bound counts where ``pressure`` proves that they bind nowhere, and is told apart where not.
 4. *Bound by price floors* (``floors``), where prices matter little: all answers that would beat the incumbent

@@ -11,7 +11,7 @@ import numpy as np
 
 from ppsm.arrays import FloatArray
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
-from ppsm.markets.gauc.branching import PatternSearch
+from ppsm.markets.gauc.pattern_search import PatternSearch
 from ppsm.markets.gauc.patterns import BurnBox, PriceSteps, root_box
 from ppsm.markets.gauc.plans import Offer, Plans, Wanted
 from ppsm.markets.gauc.pressure import PressureCheck

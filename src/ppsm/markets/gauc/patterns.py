@@ -16,7 +16,7 @@ points of linear rows (x supplies, f flows, D demand and q burn of areas):
 Row (c) follows from (a) and (b) at integer points (a minimum cut; the products q p by their envelope over the
 box of the burn), and is what makes the relaxation strong. The cost enters through the cuts of
 :mod:`ppsm.markets.gauc.relaxation`. :class:`PatternProgram` is the linear relaxation in a **box** of patterns
-(every area's price class between two); :mod:`ppsm.markets.gauc.branching` searches the boxes.
+(every area's price class between two); :mod:`ppsm.markets.gauc.pattern_search` searches the boxes.
 """
 
 import math

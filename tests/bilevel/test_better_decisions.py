@@ -7,7 +7,7 @@ from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.bilevel.kkt import build_kkt
-from ppsm.bilevel.methods.steps import Steps, has_steps
+from ppsm.bilevel.methods.better_decisions import Steps, has_steps
 from ppsm.bilevel.verify import verify
 from ppsm.program import BilevelProgram, LinearProgram
 
