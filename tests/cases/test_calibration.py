@@ -21,6 +21,8 @@ from ppsm.cases.matgas import parse_matgas
 from ppsm.cases.matpower import parse_matpower
 from ppsm.cases.schema import Case, load_case, save_case
 from ppsm.errors import InputError
+from ppsm.markets import explain_gas
+from ppsm.markets.model.gas import build_gas_market
 
 ASSUMPTIONS = Assumptions(mwh_per_flow_unit=1000.0, gas_share=0.1, gas_stress=(0.0, 1.0), pack_swing_bar=1.0)
 
@@ -40,8 +42,13 @@ def test_power_tables() -> None:
     assert case.lines[1].reactance_pu == pytest.approx(0.2 * 1.05)
     gas = [bid for bid in case.bids if bid.fleet == "g2"]
     heat_rate = case.links[0].heat_rate_mmbtu_per_mwh
-    thresholds = [bid.price_usd_per_mwh / heat_rate for bid in gas]
-    np.testing.assert_allclose(thresholds, ASSUMPTIONS.bid_thresholds_usd_per_mmbtu, rtol=0.031)
+    thresholds = np.array([bid.price_usd_per_mwh / heat_rate for bid in gas])
+    # generator 2 reckons with 5 $/MMBtu, shifted by the golden ratio: 14 x 0.618034 leaves 0.652476
+    expected = 5.0 * (1 + 0.4 * (2 * 0.652476 - 1))
+    np.testing.assert_allclose(thresholds, expected * np.array([1.0, 1.08, 1.17, 1.27]), rtol=1e-3)
+    # the first block is the least output of a combustion turbine, 0.4 of the unit
+    assert gas[0].size_mw == pytest.approx(0.4 * case.fleets[1].unit_size_mw, abs=1e-3)
+    assert gas[1].size_mw == pytest.approx(0.2 * case.fleets[1].unit_size_mw, abs=1e-3)
 
 
 def test_gas_tables_by_hand() -> None:
@@ -142,9 +149,31 @@ def test_northeast_figures_are_what_the_page_says() -> None:
     gas_mw = sum(fleet.unit_count * fleet.unit_size_mw for fleet in case.fleets if fleet.fuel == "gas")
     assert gas_mw == pytest.approx(0.55 * 364_788.8, rel=1e-3)
     prices = sorted(bid.price_usd_per_mwh * MWH_PER_MMBTU for bid in case.supplies)
-    assert prices[0] == pytest.approx(3.0 * 0.97, rel=0.01)
+    assert (prices[0], prices[-1]) == pytest.approx((3.2, 25.0), rel=1e-3)
+    capacities = {
+        name: row.capacity_mwh
+        for row in (*case.pipes, *case.compressors)
+        if np.isfinite(row.capacity_mwh)
+        for name in (getattr(row, "pipe", None) or getattr(row, "compressor", ""),)
+    }
+    assert capacities == NORTHEAST.capacity_mwh
+    assert sum(bid.size_mwh for bid in case.supplies if bid.junction == "64") == 2400
     assert {fleet.technology for fleet in case.fleets} < set(TECHNOLOGIES)
     assert NORTHEAST.gas_share == pytest.approx(1 / 480, rel=1e-3)
+
+
+def test_still_components_keep_an_orientation_that_pressures_allow() -> None:
+    """The most stressed withdrawals can be served along the directions found at them."""
+    case = load_case("northeast")
+    reckoned = {
+        fleet.fleet: NORTHEAST.gas_price_expected_at.get(
+            fleet.bus, NORTHEAST.gas_price_expected_usd_per_mmbtu
+        )
+        for fleet in case.fleets
+    }
+    burn = approximate_dispatch(case, 0.6, [reckoned[link.fleet] for link in case.links]).burn_mwh
+    market = build_gas_market(case)
+    assert explain_gas(market, market.withdrawal_mwh(case.demand_mwh(1.3), burn)) is None
 
 
 def test_assumptions_change_the_case() -> None:

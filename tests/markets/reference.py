@@ -250,6 +250,11 @@ def gas_market(case: Case, demand_mwh: FloatArray, *, burn_from_dispatch: bool =
         low, high = station.ratio_min**2, station.ratio_max**2
         rows.append(Row(f"low:{station.compressor}", {f"psi:{down}": 1.0, f"psi:{up}": -low}))
         rows.append(Row(f"high:{station.compressor}", {f"psi:{down}": -1.0, f"psi:{up}": high}))
+    arcs = [(row.pipe, row.capacity_mwh) for row in case.pipes]
+    arcs += [(row.compressor, row.capacity_mwh) for row in case.compressors]
+    for name, capacity in arcs:
+        if math.isfinite(capacity):
+            rows.append(Row(f"capacity:{name}", {f"flow:{name}": -1.0}, -capacity))
     withdrawn = dict.fromkeys(balance, 0.0)
     for delivery, amount in zip(case.deliveries, demand_mwh, strict=True):
         withdrawn[delivery.junction] += float(amount)

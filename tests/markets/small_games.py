@@ -204,7 +204,11 @@ def _steep_pipes(
         homes, burn = (sum(need[each] for each in behind[place]) for need in (homes_mwh, burn_mwh))
         narrow = draw.random() < 0.6
         most = 1.1 * homes + burn * float(draw.uniform(0.05, 0.5) if narrow else 1.5) + 1.0
-        pipes.append(Pipe(f"to {place}", parents[place], place, "forward", 50.0, 0.5, most / largest_drop))
+        # of narrow pipes one half is limited by its pressures, the other by its capacity
+        is_sold = narrow and places.index(place) % 2 == 0
+        weymouth = (3.0 if is_sold else 1.0) * most / largest_drop
+        capacity = most if is_sold else math.inf
+        pipes.append(Pipe(f"to {place}", parents[place], place, "forward", 50.0, 0.5, weymouth, capacity))
     return tuple(pipes)
 
 
@@ -313,9 +317,11 @@ def _gas_network(
         if i > 1 and draw.random() < 0.3:
             compressors.append(Compressor(f"c{i}", before, f"j{i}", "forward", 1.0, 1.2, float("inf")))
         else:
-            pipes.append(Pipe(f"p{i}", before, f"j{i}", "forward", 50.0, 0.5, float(draw.uniform(8, 40))))
+            pipes.append(
+                Pipe(f"p{i}", before, f"j{i}", "forward", 50.0, 0.5, float(draw.uniform(8, 40)), math.inf)
+            )
     if count == 4 and draw.random() < 0.5:
-        pipes.append(Pipe("p9", "j0", "j3", "forward", 50.0, 0.5, float(draw.uniform(4, 20))))
+        pipes.append(Pipe("p9", "j0", "j3", "forward", 50.0, 0.5, float(draw.uniform(4, 20)), math.inf))
     return junctions, tuple(pipes), tuple(compressors)
 
 

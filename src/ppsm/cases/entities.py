@@ -82,6 +82,7 @@ class Pipe:
     """A pipe with ``flow_mwh**2 = (weymouth_mwh_per_bar)**2 (p_up**2 - p_down**2)``, flow per day.
 
     ``flow_direction`` says whether gas goes from ``from_junction`` (forward) or to it (reverse).
+    ``capacity_mwh`` is what its owner sells for a day, whatever pressures would allow.
     """
 
     pipe: str = key()
@@ -91,6 +92,7 @@ class Pipe:
     length_km: float = number(0.0001, 1e4)
     diameter_m: float = number(0.001, 5)
     weymouth_mwh_per_bar: float = number(1e-6, 1e9)
+    capacity_mwh: float = number(0, 1e8, blank=inf)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class Limits:
         For step 3b.
     """
 
-    gap: float = 5e-4
+    gap: float = 1e-3
     clear_seconds: float = 20.0
     original_seconds: float = 120.0
     fidelity_seconds: float = 5.0

@@ -50,7 +50,7 @@ class MarketTuning:
     # and a unit that misses its level this part of that day.
     missed_level: float = 0.2
     # A relaxation that is not there in this time says nothing.
-    relaxation_seconds: float = 20.0
+    relaxation_seconds: float = 60.0
 
     # --- gauc/patterns.py and pattern_search.py: price patterns
     # Patterns that cost less than this part less than the cheapest found are not looked for.
@@ -67,16 +67,14 @@ class MarketTuning:
     # --- gauc/plans.py: plans for a pattern
     # So often gas is set aside for what EM burns beyond the plan,
     hold_rounds: int = 4
-    # so much of it, against the next rounding to whole units;
+    # so much of it, against the next rounding to whole units.
     margin_of_over: float = 1.1
-    # what is too much is given back by so many halvings.
-    halvings: int = 3
-    # So often other units are looked for where these leave no room.
-    replans: int = 2
+    # EM takes more than planned of a fleet from this on.
+    taken_mw: float = 1.0
+    # So often other units are looked for, with more blocks planned full.
+    replans: int = 4
     # A plan is looked for this long.
     plan_seconds: float = 20.0
-    # The output of given units is looked for this long: HiGHS is slow where there is none.
-    output_seconds: float = 1.5
     # So many patterns are planned for, the cheapest first.
     patterns_planned: int = 4
     # Units of so many earlier plans are tried,

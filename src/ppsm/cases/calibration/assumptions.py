@@ -6,6 +6,7 @@ Sources: [RTS] RTS-GMLC ``SourceData/gen.csv`` (DOE/NREL/Alliance); [NYISO] an 1
 numbers; [PGLib] PGLib-UC ``ferc/2015-02-01_lw.json`` (CC-BY-4.0); [own] chosen here.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 # Hourly winter loads in MW, hours 0 to 23: NYISO day-ahead forecasts of two cold days, and PJM.
@@ -68,6 +69,14 @@ TECHNOLOGIES = {
 
 
 @dataclass(frozen=True)
+class SupplyBlock:
+    """Gas that a receipt offers in a day (MWh) at a price ($/MMBtu)."""
+
+    size_mwh: float
+    price_usd_per_mmbtu: float
+
+
+@dataclass(frozen=True)
 class Assumptions:
     """Every choice by which published networks become a case; the reasons stand beside the defaults."""
 
@@ -85,18 +94,25 @@ class Assumptions:
     # Fleets are clusters of identical units near this size.
     unit_size_mw: float = 600.0
     line_rating_factor: float = 1.0
-    # Gas prices ($/MMBtu) that the blocks of a gas bid cover, and the share of a unit in each block.
-    bid_thresholds_usd_per_mmbtu: tuple[float, ...] = (4.9, 6.5, 9.0, 13.0)
-    bid_block_shares: tuple[float, ...] = (0.55, 0.15, 0.15, 0.15)
-    # Each fleet's thresholds and each supplier's prices are shifted by up to so much, so that no two tie.
-    spread: float = 0.03
-    # Blocks of each supplier: prices ($/MMBtu), and the size of a block in per-unit flow. None: the published
-    # receipts times the factor, in equal blocks.
-    supply_prices_usd_per_mmbtu: tuple[float, ...] = (3.0, 3.6, 4.4, 5.6, 6.1, 11.0)
-    supply_block_flow_units: float | None = None
+    # The gas price ($/MMBtu) that plants reckon with when they bid, by bus and elsewhere; each fleet's is
+    # shifted by up to the spread.
+    gas_price_expected_usd_per_mmbtu: float = 5.0
+    gas_price_expected_at: Mapping[str, float] = field(default_factory=dict, hash=False)
+    gas_price_spread: float = 0.4
+    # The first block of a gas bid is the least output and asks for the fuel at that price; the rest of the
+    # unit is offered in equal blocks at these multiples of it.
+    bid_multiples: tuple[float, ...] = (1.0, 1.08, 1.17, 1.27)
+    # What a published receipt offers where nothing is said of its junction: its flow times the factor, in
+    # equal blocks at these prices.
+    supply_prices_usd_per_mmbtu: tuple[float, ...] = (3.0, 4.2, 5.6, 7.9, 12.0, 25.0)
     supply_factor: float = 1.0
-    # Flow directions are found at the highest stress and the burn that this gas price lets plants have.
-    direction_price_usd_per_mmbtu: float = 5.0
+    # What is offered at a junction, published receipt or not.
+    supply_at: Mapping[str, tuple[SupplyBlock, ...]] = field(default_factory=dict, hash=False)
+    # What a pipe, compressor or regulator can carry in a day (MWh), by its name in the tables.
+    capacity_mwh: Mapping[str, float] = field(default_factory=dict, hash=False)
+    # Flow directions are found at the highest stress and the burn that plants have where gas costs this
+    # multiple of what they reckon with.
+    direction_multiple: float = 1.0
     # Contracted maximum daily quantity: demand at the highest stress with a margin, in round numbers.
     mdq_margin: float = 1.25
     mdq_step_mwh: float = 50.0
@@ -127,8 +143,8 @@ class Routing:
     transport_usd_per_mwh_km: float = 1e-4
     # a station counts as a pipe of this length.
     station_km: float = 1.0
-    # A component that carries less keeps its published orientation.
-    still_mwh: float = 1e-3
+    # A component that carries nothing is worth this much in its published orientation.
+    published_usd: float = 0.01
     # The MILP is solved to this relative gap.
     gap: float = 1e-6
 
@@ -137,6 +153,41 @@ ROUTING = Routing()
 
 # The paper's demand at +130 % peaks at 98.31e2 MWh; the largest published delivery is 1.3926 per unit.
 MWH_PER_FLOW_UNIT = 3069.33
+
+# What each kind of source offers in a day and at which price, in the manner of January 2014: production was
+# cheap, storage and imports were dear, and what could still be had then was many times its usual price
+# (day-ahead gas in New York and New England passed 70 $/MMBtu). Within a kind all bid alike, as at a hub.
+# [own] sizes: the mildest cell takes 26 GWh, the harshest 50 GWh if nobody holds back.
+APPALACHIA = (
+    SupplyBlock(1700.0, 3.2),  # production under contract
+    SupplyBlock(900.0, 4.3),  # production beyond it
+    SupplyBlock(700.0, 5.9),  # storage fields
+    SupplyBlock(850.0, 8.2),  # storage that is wanted later in the winter
+    SupplyBlock(600.0, 12.5),  # gas that others give up
+    SupplyBlock(900.0, 25.0),  # scarcity
+)
+CANADA = (
+    SupplyBlock(1500.0, 3.9),  # imports under contract
+    SupplyBlock(800.0, 5.2),
+    SupplyBlock(600.0, 7.2),
+    SupplyBlock(700.0, 10.5),
+    SupplyBlock(300.0, 16.0),  # gas that homes in Ontario and Quebec give up
+    SupplyBlock(600.0, 25.0),  # scarcity
+)
+# The line from Canada to Portland is small, and its neighbours want the gas as well.
+PORTLAND = (
+    SupplyBlock(700.0, 3.9),
+    SupplyBlock(400.0, 5.2),
+    SupplyBlock(200.0, 7.2),
+    SupplyBlock(150.0, 10.5),
+    SupplyBlock(50.0, 16.0),
+)
+# Liquefied gas at Boston: a contracted cargo, and what must be bid away from other ports.
+LIQUEFIED = (SupplyBlock(900.0, 15.0), SupplyBlock(1500.0, 22.0))
+
+# Plants near the cities reckon with the dearer hubs.
+NEW_YORK_CITY_BUSES = ("74316", "74327", "74341", "74347", "75050", "75405", "5028")
+NEW_ENGLAND_BUSES = ("70002", "71786", "71797", "72926", "73106", "73110", "73171", "73663", "87004")
 
 NORTHEAST = Assumptions(
     name="northeast",
@@ -155,11 +206,27 @@ NORTHEAST = Assumptions(
     unit_size_mw=600.0,
     # Loads rise by up to 60 % and plants are fleets; at 3 times the ratings one bus cannot be served.
     line_rating_factor=4.0,
-    # 12 receipts x 6 blocks x 0.28 are 20.2 per unit for at most 16.3 of demand and burn: enough everywhere,
-    # and the fifth block is reached in the stressed ones.
-    supply_block_flow_units=0.28,
-    # where the most stressed cell clears
-    direction_price_usd_per_mmbtu=6.1,
+    gas_price_expected_usd_per_mmbtu=10.0,
+    gas_price_expected_at={
+        **dict.fromkeys(NEW_YORK_CITY_BUSES, 14.5),
+        **dict.fromkeys(NEW_ENGLAND_BUSES, 16.0),
+    },
+    supply_at={
+        **dict.fromkeys(("1", "2", "5", "8", "28", "39", "40", "41", "45"), APPALACHIA),
+        **dict.fromkeys(("74", "101"), CANADA),
+        "72": PORTLAND,
+        "64": LIQUEFIED,
+    },
+    capacity_mwh={
+        # The ways into New England are full before those in Pennsylvania are: the station at Cromwell, and
+        # the two pipes to Agawam.
+        "c69": 2100.0,
+        "p121": 500.0,
+        "p67": 100.0,
+        # What is sold on the lines to the west is what pressures can carry on any day.
+        "c32": 9500.0,
+        "p38": 1000.0,
+    },
     # Half a bar of daily pressure swing: small noise at a dead end is taken up, large noise is not.
     pack_swing_bar=0.5,
     # The paper's stress factors: 6 x 7 cells of 30 repetitions are its 1260 instances.

@@ -3,7 +3,13 @@
 import math
 from collections.abc import Sequence
 
-from ppsm.cases.calibration.assumptions import TECHNOLOGIES, Assumptions, Technology, spread_factor
+from ppsm.cases.calibration.assumptions import (
+    TECHNOLOGIES,
+    Assumptions,
+    SupplyBlock,
+    Technology,
+    spread_factor,
+)
 from ppsm.cases.calibration.directions import approximate_dispatch, with_flow_directions, withdrawals_mwh
 from ppsm.cases.checks import check_case
 from ppsm.cases.entities import (
@@ -43,7 +49,12 @@ def build_case(
     """Return the case of two published networks and the links between them, checked."""
     case = _in_published_orientation(power, gas, links, assumptions)
     check_case(case, directed=False)
-    dispatch = approximate_dispatch(case, max(case.power_stress), assumptions.direction_price_usd_per_mmbtu)
+    buses = {fleet.fleet: fleet.bus for fleet in case.fleets}
+    prices = [
+        assumptions.direction_multiple * _expected_usd_per_mmbtu(buses[link.fleet], assumptions)
+        for link in case.links
+    ]
+    dispatch = approximate_dispatch(case, max(case.power_stress), prices)
     stressed = withdrawals_mwh(case, case.demand_mwh(max(case.gas_stress)), dispatch.burn_mwh)
     directed = with_flow_directions(case, stressed)
     check_case(directed)
@@ -142,7 +153,7 @@ def _fleets(
         if fuel == "gas":
             heat_rates[generator.id] = heat_rate = _heat_rate(generator, technology)
             prices = _gas_prices(generator, heat_rate, assumptions)
-            shares = assumptions.bid_block_shares
+            shares = _least_first(technology, len(prices))
         bids.extend(_bids(fleet, prices, shares))
     return tuple(rows), tuple(bids), heat_rates
 
@@ -177,6 +188,11 @@ def _fleet(
     )
 
 
+def _least_first(technology: Technology, count: int) -> tuple[float, ...]:
+    """Return the least output of a unit, and the rest in equal parts."""
+    return (technology.min_output, *((1.0 - technology.min_output) * share for share in _equal(count - 1)))
+
+
 def _equal(count: int) -> tuple[float, ...]:
     return tuple(1.0 / count for _ in range(count))
 
@@ -189,11 +205,15 @@ def _heat_rate(generator: PowerGenerator, technology: Technology) -> float:
 
 
 def _gas_prices(generator: PowerGenerator, heat_rate: float, assumptions: Assumptions) -> tuple[float, ...]:
-    """Return block prices: each covers the fuel at its threshold gas price."""
-    shift = spread_factor(7 * int(generator.id), assumptions.spread)
-    return tuple(
-        round(heat_rate * threshold * shift, 2) for threshold in assumptions.bid_thresholds_usd_per_mmbtu
-    )
+    """Return block prices: each covers the fuel at a multiple of the gas price the plant reckons with."""
+    expected = _expected_usd_per_mmbtu(generator.bus, assumptions)
+    expected *= spread_factor(7 * int(generator.id), assumptions.gas_price_spread)
+    return tuple(round(heat_rate * expected * multiple, 2) for multiple in assumptions.bid_multiples)
+
+
+def _expected_usd_per_mmbtu(bus: str, assumptions: Assumptions) -> float:
+    """Return the gas price that plants at a bus reckon with."""
+    return assumptions.gas_price_expected_at.get(bus, assumptions.gas_price_expected_usd_per_mmbtu)
 
 
 def _bids(fleet: Fleet, prices: Sequence[float], shares: Sequence[float]) -> list[Bid]:
@@ -283,14 +303,16 @@ def _pipes(network: GasNetwork, assumptions: Assumptions) -> tuple[Pipe, ...]:
             length_km=round(row.length_m / 1000, 3),
             diameter_m=row.diameter_m,
             weymouth_mwh_per_bar=round(math.sqrt(row.resistance_kg2_per_s2_pa2) * scale, 4),
+            capacity_mwh=_capacity_mwh(f"p{row.id}", math.inf, assumptions),
         )
         for row in network.pipes
     )
 
 
-def _capacity_mwh(flow_kg_per_s: float, scale: float) -> float:
-    capacity = flow_kg_per_s * scale
-    return math.inf if capacity >= _NO_LIMIT_MWH else round(capacity, 2)
+def _capacity_mwh(name: str, published_mwh: float, assumptions: Assumptions) -> float:
+    """Return what a component can carry: the published limit where it is one, and what is assumed."""
+    published = math.inf if published_mwh >= _NO_LIMIT_MWH else round(max(published_mwh, 0.0), 2)
+    return min(published, assumptions.capacity_mwh.get(name, math.inf))
 
 
 def _compressors(network: GasNetwork, assumptions: Assumptions) -> tuple[Compressor, ...]:
@@ -304,7 +326,7 @@ def _compressors(network: GasNetwork, assumptions: Assumptions) -> tuple[Compres
             flow_direction="forward",
             ratio_min=row.ratio_min,
             ratio_max=row.ratio_max,
-            capacity_mwh=_capacity_mwh(max(row.flow_max_kg_per_s, 0.0), scale),
+            capacity_mwh=_capacity_mwh(f"c{row.id}", row.flow_max_kg_per_s * scale, assumptions),
         )
         for row in network.compressors
     )
@@ -321,48 +343,38 @@ def _regulators(network: GasNetwork, assumptions: Assumptions) -> tuple[Regulato
             flow_direction="forward",
             ratio_min=min(row.reduction_min, 1.0),
             ratio_max=min(row.reduction_max, 1.0),
-            capacity_mwh=_capacity_mwh(max(row.flow_max_kg_per_s, 0.0), scale),
+            capacity_mwh=_capacity_mwh(f"r{row.id}", row.flow_max_kg_per_s * scale, assumptions),
         )
         for row in network.regulators
     )
 
 
 def _supplies(network: GasNetwork, assumptions: Assumptions) -> tuple[SupplyBid, ...]:
-    """Return the bid blocks of each junction with receipts."""
-    places = dict.fromkeys(row.junction for row in network.receipts)
-    rows: list[SupplyBid] = []
-    for index, place in enumerate(places):
-        shift = spread_factor(index, assumptions.spread)
-        prices = [price * shift / MWH_PER_MMBTU for price in assumptions.supply_prices_usd_per_mmbtu]
-        sizes = _block_sizes_mwh(network, place, len(prices), assumptions)
-        offered = [(size, price) for size, price in zip(sizes, prices, strict=True) if size > 0]
-        rows += [
-            SupplyBid(
-                supply=f"s{place}",
-                junction=place,
-                block=number,
-                size_mwh=size,
-                price_usd_per_mwh=round(price, 3),
-            )
-            for number, (size, price) in enumerate(offered, start=1)
-        ]
-    return tuple(rows)
+    """Return the bid blocks of each junction with receipts, and of those that the assumptions add."""
+    receipts = (row.junction for row in network.receipts)
+    places = dict.fromkeys((*receipts, *assumptions.supply_at))
+    return tuple(
+        SupplyBid(
+            supply=f"s{place}",
+            junction=place,
+            block=number,
+            size_mwh=block.size_mwh,
+            price_usd_per_mwh=round(block.price_usd_per_mmbtu / MWH_PER_MMBTU, 3),
+        )
+        for place in places
+        for number, block in enumerate(_blocks(network, place, assumptions), start=1)
+    )
 
 
-def _block_sizes_mwh(network: GasNetwork, place: str, count: int, assumptions: Assumptions) -> list[float]:
-    """Return the sizes of a junction's blocks.
-
-    With a chosen block size, a published fixed receipt is gas that flows in any case: it is added to the
-    first, cheapest block.
-    """
-    scale = _mwh_per_kg_per_s(network, assumptions)
-    here = [row for row in network.receipts if row.junction == place]
-    if assumptions.supply_block_flow_units is None:
-        total = sum(row.flow_max_kg_per_s for row in here) * scale * assumptions.supply_factor
-        return [round(total / count, 2)] * count
-    block = assumptions.supply_block_flow_units * network.base_flow_kg_per_s * scale
-    fixed = sum(row.flow_nominal_kg_per_s for row in here if not row.dispatchable) * scale
-    return [round(block + fixed, 2)] + [round(block, 2)] * (count - 1)
+def _blocks(network: GasNetwork, place: str, assumptions: Assumptions) -> tuple[SupplyBlock, ...]:
+    """Return what is offered at a junction: as assumed, else the published receipts in equal blocks."""
+    if place in assumptions.supply_at:
+        return assumptions.supply_at[place]
+    flow = sum(row.flow_max_kg_per_s for row in network.receipts if row.junction == place)
+    prices = assumptions.supply_prices_usd_per_mmbtu
+    total = flow * _mwh_per_kg_per_s(network, assumptions) * assumptions.supply_factor
+    size = round(total / len(prices), 2)
+    return tuple(SupplyBlock(size, price) for price in prices) if size > 0 else ()
 
 
 def _deliveries(

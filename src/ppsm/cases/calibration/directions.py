@@ -42,7 +42,8 @@ def withdrawals_mwh(case: Case, demand_mwh: ArrayLike, burn_mwh: ArrayLike) -> F
 def with_flow_directions(case: Case, withdrawal_mwh: FloatArray) -> Case:
     """Return the case with its components directed as gas flows at the given withdrawals per junction.
 
-    A component that carries nothing there keeps its published orientation.
+    A component that carries nothing there keeps its published orientation where pressures allow that: along
+    its direction they fall (or rise as a station lets them) whether gas flows or not.
     """
     model = linopy.Model()
     junctions = pd.Index([row.junction for row in case.junctions], name="junction")
@@ -73,6 +74,7 @@ def with_flow_directions(case: Case, withdrawal_mwh: FloatArray) -> Case:
             + (
                 xr.DataArray(length, coords=[names]) * ROUTING.transport_usd_per_mwh_km * (forward + backward)
             ).sum()
+            - ROUTING.published_usd * way.sum()
         )
         psi_up, psi_down = _at(psi, up, names), _at(psi, down, names)
         if kind == "pipe":
@@ -131,7 +133,7 @@ def _at(psi: Any, places: Sequence[str], names: pd.Index) -> Any:
 def _two_way_flow(model: Any, kind: str, rows: Sequence[Any], reach: float) -> tuple[Any, Any, Any]:
     """Add forward and backward flow and the binary that picks one of them (1 is forward)."""
     names = pd.Index([getattr(row, kind) for row in rows], name=kind)
-    most = xr.DataArray([min(getattr(row, "capacity_mwh", np.inf), reach) for row in rows], coords=[names])
+    most = xr.DataArray([min(row.capacity_mwh, reach) for row in rows], coords=[names])
     forward = model.add_variables(0, most, name=f"{kind}_forward")
     backward = model.add_variables(0, most, name=f"{kind}_backward")
     way = model.add_variables(coords=[names], binary=True, name=f"{kind}_way")
@@ -183,11 +185,10 @@ def _directed(case: Case, model: Any, solution: FloatArray) -> Case:
     for kind, rows in _components(case).items():
         if not rows:
             continue
-        forward, backward = (model.variables[f"{kind}_{way}"].labels for way in ("forward", "backward"))
-        net = value[forward.to_numpy()].to_numpy() - value[backward.to_numpy()].to_numpy()
+        forward = value[model.variables[f"{kind}_way"].labels.to_numpy()].to_numpy() > 0.5
         tables[f"{kind}s"] = tuple(
-            replace(row, flow_direction="reverse" if flow < -ROUTING.still_mwh else "forward")
-            for row, flow in zip(rows, net, strict=True)
+            replace(row, flow_direction="forward" if is_forward else "reverse")
+            for row, is_forward in zip(rows, forward, strict=True)
         )
     return replace(case, **tables)
 

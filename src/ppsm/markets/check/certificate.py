@@ -385,14 +385,13 @@ def _gas_program(solution: GaucSolution) -> tuple[Any, FloatArray, Any, FloatArr
         tail, head = (row.from_junction, row.to_junction) if forward else (row.to_junction, row.from_junction)  # type: ignore[attr-defined]
         up, down, column = names[tail], names[head], supplies + number
         equations[up, column], equations[down, column] = -1.0, 1.0
+        capacity = row.capacity_mwh  # type: ignore[attr-defined]
+        bounds.append((0.0, capacity if math.isfinite(capacity) else None))
         if kind == "pipe":
-            bounds.append((0.0, None))
             for weights, limit in _weymouth(case, row, tail, head):
                 rows.append({column: weights[0], psi + up: weights[1], psi + down: -weights[1]})
                 limits.append(limit)
         else:
-            capacity = row.capacity_mwh  # type: ignore[attr-defined]
-            bounds.append((0.0, capacity if math.isfinite(capacity) else None))
             rows.append({psi + down: 1.0, psi + up: -(row.ratio_max**2)})  # type: ignore[attr-defined]
             rows.append({psi + down: -1.0, psi + up: row.ratio_min**2})  # type: ignore[attr-defined]
             limits += [0.0, 0.0]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
+from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.cases.entities import upstream_downstream
 from ppsm.cases.schema import Case
 from ppsm.markets.tuning import TUNING
@@ -46,7 +46,7 @@ class GasAreas:
         """Contract a case's network; junctions that give gas (a negative withdrawal) stay by themselves."""
         names = {row.junction: number for number, row in enumerate(case.junctions)}
         arcs = [
-            (names[up], names[down], float(getattr(row, "capacity_mwh", INFINITY)))
+            (names[up], names[down], row.capacity_mwh)
             for rows in (case.pipes, case.compressors, case.regulators)
             for row in rows
             for up, down in (upstream_downstream(row),)

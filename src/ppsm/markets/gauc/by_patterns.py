@@ -79,7 +79,16 @@ class PricePatterns:
         target_usd: float,
         seconds_left: Callable[[], float],
     ) -> bool:
-        """Whether pressures bind at no burn that an answer below a target can have."""
+        """Whether pressures bind at no burn that an answer below a target can have.
+
+        Where capacities are what pressures can carry, no burn at all needs to be excluded.
+        """
+        withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
+        areas = self._areas[(withdrawal < 0).tobytes()]
+        kept = self._kept[power_stress, (withdrawal < 0).tobytes()]
+        steps = PriceSteps.of(areas, kept.relaxation.asked)
+        if self._pressure.never_binds(areas, steps, withdrawal, self._largest_burn()):
+            return True
         program = self._followers.commitment.at(power_stress)
         if program is None:
             return False
@@ -88,14 +97,10 @@ class PricePatterns:
             return True
         if not region.bound(seconds_left):
             return False
-        withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
-        areas = self._areas[(withdrawal < 0).tobytes()]
-        kept = self._kept[power_stress, (withdrawal < 0).tobytes()]
         gathered = areas.gathered(withdrawal)
         if gathered is None:
             return False
         burn = BurnBox(region.lower_mwh, region.upper_mwh, region.total_mwh)
-        steps = PriceSteps.of(areas, kept.relaxation.asked)
         root = root_box(kept.market, steps, gathered, burn, kept.relaxation.area_of_place)
         root = None if root is None else root.narrowed(areas)
         if root is None:

@@ -105,6 +105,15 @@ class PressureCheck:
             boxes.extend(parts)
         return True
 
+    def never_binds(
+        self, areas: GasAreas, steps: PriceSteps, withdrawal_mwh: FloatArray, burn: BurnBox
+    ) -> bool:
+        """Whether pressures bind at no burn of the box, whatever prices are; False where not proven."""
+        every = PatternBox(np.zeros(areas.count, dtype=np.int64), np.full(areas.count, steps.count))
+        live = self._transport_in(areas, steps, withdrawal_mwh, burn, every)
+        flows = self._largest_flows(live)
+        return flows is None or self._allows(flows)
+
     def _transport_in(
         self,
         areas: GasAreas,

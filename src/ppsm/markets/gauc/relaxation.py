@@ -97,7 +97,8 @@ class PowerRelaxation:
         self._first_level = plain.shape[0]
         self._hours = rows.shape[0] // max(self.asked.link.size, 1)
         self._first_balance = self._first_level + rows.shape[0]
-        self._gas = self.power_width + np.arange(areas.width)
+        self.gas_columns = self.power_width + np.arange(areas.width)
+        self.balance_rows = self._first_balance + np.arange(areas.count)
         area_of_place = areas.of_junction[self.places.junctions]
         shape = (areas.count, area_of_place.size)
         at = sp.csr_array((np.ones(shape[1]), (area_of_place, np.arange(shape[1]))), shape=shape)
@@ -122,9 +123,9 @@ class PowerRelaxation:
         """The cheapest point with these levels asked for and the gas columns within bounds; None if empty."""
         level_rows, least = self._level_bounds(asked)
         self._lp.set_row_bounds(level_rows, least, np.full(least.size, np.inf))
-        balance = self._first_balance + np.arange(self.areas.count)
+        balance = self.balance_rows
         self._lp.set_row_bounds(balance, withdrawal_mwh, withdrawal_mwh)
-        self._lp.set_column_bounds(self._gas, *gas)
+        self._lp.set_column_bounds(self.gas_columns, *gas)
         self._lp.stop_at(time.perf_counter() + TUNING.relaxation_seconds)
         try:
             solution = self._lp.solve(is_bounded=True)
@@ -158,7 +159,7 @@ class PowerRelaxation:
         lower[rows] = least
         lower[self._first_balance :] = upper[self._first_balance :] = withdrawal_mwh
         column_lower, column_upper = self.program.column_lower.copy(), self.program.column_upper.copy()
-        column_lower[self._gas], column_upper[self._gas] = gas
+        column_lower[self.gas_columns], column_upper[self.gas_columns] = gas
         return replace(
             self.program,
             row_lower=lower,

@@ -137,7 +137,7 @@ def _add_supply(model: Any, case: Case, junctions: pd.Index) -> tuple[Any, xr.Da
 def _add_flows(model: Any, kind: str, rows: Sequence[Any], junctions: pd.Index) -> tuple[Any, xr.DataArray]:
     """Add the flow through each component, at least 0 in its known direction, and say where it enters."""
     names = pd.Index([getattr(row, kind) for row in rows], name=kind)
-    capacity = xr.DataArray([getattr(row, "capacity_mwh", np.inf) for row in rows], coords=[names])
+    capacity = xr.DataArray([row.capacity_mwh for row in rows], coords=[names])
     flow = model.add_variables(0, capacity, name=f"{kind}_flow_mwh")
     ends = [upstream_downstream(row) for row in rows]
     entering = _incidence(names, junctions, [down for _, down in ends])
