@@ -39,6 +39,8 @@ class MarketTuning:
     price_rounds: int = 8
 
     # --- gauc/deliverable.py: commitments that the gas network can serve
+    # A demand that leaves more than this unbalanced, whatever plants burn, has no answer.
+    missed_mwh: float = 1e-3
     # Gap of a first look: most of these commitments lead to no answer.
     coarse_gap: float = 0.002
     # Gap of a commitment without dear gas, which proves nothing.
@@ -67,12 +69,16 @@ class MarketTuning:
     # --- gauc/plans.py: plans for a pattern
     # So often gas is set aside for what EM burns beyond the plan,
     hold_rounds: int = 4
-    # so much of it, against the next rounding to whole units.
+    # so much of it, against the next rounding to whole units;
     margin_of_over: float = 1.1
+    # what is too much is given back by so many halvings.
+    halvings: int = 3
     # EM takes more than planned of a fleet from this on.
     taken_mw: float = 1.0
     # So often other units are looked for, with more blocks planned full.
     replans: int = 4
+    # The output of given units is looked for this long: HiGHS is slow where there is none.
+    output_seconds: float = 3.0
     # A plan is looked for this long.
     plan_seconds: float = 20.0
     # So many patterns are planned for, the cheapest first.

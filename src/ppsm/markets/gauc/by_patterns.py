@@ -6,14 +6,16 @@ below the incumbent can have.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
+from ppsm.markets.gauc.deliverable import largest_burn_mwh
 from ppsm.markets.gauc.pattern_search import PatternSearch
 from ppsm.markets.gauc.patterns import BurnBox, PriceSteps, root_box
-from ppsm.markets.gauc.plans import Offer, Plans, Wanted
+from ppsm.markets.gauc.plans import Offer, Plans, Units, Wanted
 from ppsm.markets.gauc.pressure import PressureCheck
 from ppsm.markets.gauc.region import BurnRegion
 from ppsm.markets.gauc.relaxation import Cut, PlaceMap, PowerRelaxation
@@ -21,15 +23,23 @@ from ppsm.markets.model.followers import Followers
 from ppsm.markets.tuning import TUNING
 
 
-class StressPatterns:
-    """What is kept of one power stress and network: UC's relaxation, its cuts, and plans."""
+@dataclass(eq=False)
+class Learned:
+    """What is known of one power stress, whatever the gas demand: cuts, steps that matter, units of plans."""
 
-    def __init__(self, followers: Followers, power_stress: float, areas: GasAreas) -> None:
+    cuts: list[Cut] = field(default_factory=list)
+    steps: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    units: list[Units] = field(default_factory=list)
+
+
+class StressPatterns:
+    """What is kept of one power stress and network: UC's relaxation beside its areas, and plans."""
+
+    def __init__(self, followers: Followers, power_stress: float, areas: GasAreas, learned: Learned) -> None:
         self.market = AreaMarket(areas)
         self.relaxation = PowerRelaxation(followers, power_stress, areas)
-        self.cuts: list[Cut] = []
-        self.steps = np.empty(0, dtype=np.int64)
-        self.plans = Plans(followers, self.relaxation, power_stress)
+        self.learned = learned
+        self.plans = Plans(followers, self.relaxation, power_stress, learned.units)
 
 
 class PricePatterns:
@@ -38,6 +48,7 @@ class PricePatterns:
     def __init__(self, followers: Followers) -> None:
         self._followers = followers
         self._places = PlaceMap(followers)
+        self._learned: dict[float, Learned] = {}
         self._kept: dict[tuple[float, bytes], StressPatterns] = {}
         self._areas: dict[bytes, GasAreas] = {}
         self._pressure = PressureCheck(followers.gas.market, self._places)
@@ -56,20 +67,23 @@ class PricePatterns:
         if gathered is None or (areas.of_junction[self._places.junctions] < 0).any():
             return None
         if (power_stress, key) not in self._kept:
-            self._kept[power_stress, key] = StressPatterns(self._followers, power_stress, areas)
+            learned = self._learned.setdefault(power_stress, Learned())
+            self._kept[power_stress, key] = StressPatterns(self._followers, power_stress, areas, learned)
         kept = self._kept[power_stress, key]
         search = PatternSearch(
-            kept.relaxation, kept.market, kept.cuts, gathered, self._largest_burn(), target_usd, kept.steps
+            kept.relaxation,
+            kept.market,
+            kept.learned.cuts,
+            gathered,
+            self._largest_burn(),
+            target_usd,
+            kept.learned.steps,
         )
         return DemandPatterns(kept, search, gathered)
 
     def _largest_burn(self) -> BurnBox:
         """All that plants can burn."""
-        case, levels = self._followers.case, self._followers.levels
-        hours = len(case.load_shape)
-        units = np.array([case.fleets[fleet].unit_count for fleet in self._followers.commitment.link_fleets])
-        rates = np.array([link.burn_mwh_per_mwh for link in case.links])
-        most = self._places.gather @ (rates * hours * units * levels.size_mw.sum(axis=1))
+        most = self._places.gather @ largest_burn_mwh(self._followers)
         return BurnBox(np.zeros(most.size), most, (0.0, float(most.sum())))
 
     def pressures_are_free(
@@ -122,7 +136,7 @@ class DemandPatterns:
     def run(self, seconds_left: Callable[[], float]) -> None:
         """Find the cheapest pattern and prove it."""
         self._search.run(seconds_left)
-        self._kept.steps = self._search.kept_steps
+        self._kept.learned.steps = self._search.kept_steps
 
     def is_confirmed(self, seconds_left: Callable[[], float]) -> bool:
         """A second opinion on the bound."""

@@ -18,7 +18,43 @@ from ppsm.markets.model.commitment import CommitmentOutcome
 from ppsm.markets.model.followers import Followers, GameAnswer
 from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
+from ppsm.solvers.highs import PersistentLp
 from ppsm.solvers.mip import SolveLimits
+from ppsm.status import Status
+
+
+class ServableDemand:
+    """Whether a gas demand can be served at all, whatever the plants burn up to all that they can.
+
+    The least gas that is missing or too much anywhere, as one linear program.
+    """
+
+    def __init__(self, followers: Followers) -> None:
+        self._market = market = followers.gas.market
+        self._rows = market.balance_rows
+        burn = -sp.csr_array(market.burn_to_balance)
+        shape = (market.program.shape[0], burn.shape[1])
+        at = sp.csr_array((burn.tocoo().data, (self._rows[burn.tocoo().row], burn.tocoo().col)), shape=shape)
+        most = largest_burn_mwh(followers)
+        program = market.program.with_columns(np.zeros(most.size), most, matrix=at).elastic(self._rows)
+        self._live = PersistentLp(program)
+
+    def missing_mwh(self, demand_mwh: FloatArray) -> float:
+        """What cannot be balanced; zero where some burn can be served."""
+        withdrawal = self._market.withdrawal_mwh(demand_mwh)
+        self._live.set_row_bounds(self._rows, withdrawal, withdrawal)
+        solution = self._live.solve(is_bounded=True)
+        return solution.objective if solution.status is Status.PROVEN_OPTIMAL else 0.0
+
+
+def largest_burn_mwh(followers: Followers) -> FloatArray:
+    """All that each plant can burn in a day."""
+    case, levels = followers.case, followers.levels
+    hours = len(case.load_shape)
+    units = np.array([case.fleets[fleet].unit_count for fleet in followers.commitment.link_fleets])
+    rates = np.array([link.burn_mwh_per_mwh for link in case.links])
+    most: FloatArray = rates * hours * units * levels.size_mw.sum(axis=1)
+    return most
 
 
 def deliverable_commitment(

@@ -11,6 +11,7 @@ may burn more than planned, for two reasons, which two loops mend:
   units are looked for.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -51,9 +52,11 @@ class Units:
 class Plans:
     """Plans of one power stress."""
 
-    def __init__(self, followers: Followers, relaxation: PowerRelaxation, power_stress: float) -> None:
+    def __init__(
+        self, followers: Followers, relaxation: PowerRelaxation, power_stress: float, known: list[Units]
+    ) -> None:
         self._followers, self._relaxation, self._power_stress = followers, relaxation, power_stress
-        self._known: list[Units] = []
+        self._known = known
 
     def offer_known(self, wanted: Wanted, offer: Offer, is_enough: Callable[[], bool]) -> bool:
         """Offer EM's answers to plans with units of earlier plans, the latest first; whether one is valid."""
@@ -122,29 +125,55 @@ class Plans:
         None where one is valid, else the links and hours in which EM took more of a block that must be
         offered than was planned at first.
         """
-        followers, relaxation = self._followers, self._relaxation
-        fixed = program.with_fixed(followers.commitment.on_columns.ravel(), on.ravel().astype(float))
+        fixed = program.with_fixed(self._followers.commitment.on_columns.ravel(), on.ravel().astype(float))
         live = PersistentLp(fixed, feasibility=TUNING.commitment_feasibility)
         levels = self._levels(wanted)
-        aside = np.zeros(wanted.withdrawal_mwh.size)
+        too_little = aside = np.zeros(wanted.withdrawal_mwh.size)
         taken: BoolArray = np.zeros((levels.size, on.shape[1]), dtype=bool)
         for number in range(TUNING.hold_rounds):
-            withdrawal = wanted.withdrawal_mwh + aside
-            live.set_row_bounds(relaxation.balance_rows, withdrawal, withdrawal)
-            columns = _cheapest(live)
-            plan = None if columns is None else columns[: relaxation.power_width]
-            answer = None if plan is None else followers.answer_to_plan(self._power_stress, plan, levels)
-            if plan is None or answer is None:
+            tried = self._planned(live, wanted.withdrawal_mwh + aside, levels)
+            if tried is None:
                 return taken
+            plan, answer = tried
             if offer(answer):
+                self._give_back(live, wanted.withdrawal_mwh, levels, (too_little, aside), offer)
                 return None
             if number == 0:
                 taken = self._taken(plan, answer, levels)
-            places = relaxation.places
+            places = self._relaxation.places
             over = np.maximum(places.gather @ answer.dispatch.burn_mwh - places.burn @ plan, 0.0)
-            more = np.bincount(relaxation.area_of_place, over, aside.size)
-            aside = np.maximum(aside, more * TUNING.margin_of_over)
+            more = np.bincount(self._relaxation.area_of_place, over, aside.size)
+            too_little, aside = aside, np.maximum(aside, more * TUNING.margin_of_over)
         return taken
+
+    def _planned(
+        self, live: PersistentLp, withdrawal_mwh: FloatArray, levels: IntArray
+    ) -> tuple[FloatArray, PowerAnswer] | None:
+        """The cheapest output at withdrawals, and EM's answer to it."""
+        live.set_row_bounds(self._relaxation.balance_rows, withdrawal_mwh, withdrawal_mwh)
+        live.stop_at(time.perf_counter() + TUNING.output_seconds)
+        columns = _cheapest(live)
+        if columns is None:
+            return None
+        plan = columns[: self._relaxation.power_width]
+        answer = self._followers.answer_to_plan(self._power_stress, plan, levels)
+        return None if answer is None else (plan, answer)
+
+    def _give_back(
+        self,
+        live: PersistentLp,
+        withdrawal_mwh: FloatArray,
+        levels: IntArray,
+        aside: tuple[FloatArray, FloatArray],
+        offer: Offer,
+    ) -> None:
+        """Offer the same with less gas set aside, between too little and enough, by halves."""
+        too_little, enough = aside
+        for _ in range(TUNING.halvings if enough.any() else 0):
+            middle = (too_little + enough) / 2
+            tried = self._planned(live, withdrawal_mwh + middle, levels)
+            is_valid = tried is not None and offer(tried[1])
+            too_little, enough = (too_little, middle) if is_valid else (middle, enough)
 
     def _taken(self, plan: FloatArray, answer: PowerAnswer, levels: IntArray) -> BoolArray:
         """Where EM takes more than planned of plants between their first and their last level."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
 from ppsm.markets.gauc.by_patterns import PricePatterns
-from ppsm.markets.gauc.deliverable import deliverable_commitment
+from ppsm.markets.gauc.deliverable import ServableDemand, deliverable_commitment
 from ppsm.markets.gauc.enumeration import can_enumerate, enumerate_commitments
 from ppsm.markets.gauc.floors import PriceFloors
 from ppsm.markets.gauc.memory import CommitmentMemory, RememberedCommitment
@@ -77,6 +77,7 @@ class GasAwareCommitment:
         self.memory = CommitmentMemory(case, cache)
         self.floors = PriceFloors(self.followers)
         self.patterns = PricePatterns(self.followers)
+        self.servable = ServableDemand(self.followers)
         self._answers: dict[tuple[float, tuple[int, ...]], PowerAnswer | None] = {}
         self._held: dict[float, list[PowerAnswer]] = {}
 
@@ -166,6 +167,9 @@ class Search:
         if base is None:
             return
         self._raise_bound(base.bound_usd, _WITHOUT_PRICES)
+        if self.solver.servable.missing_mwh(self.demand) > TUNING.missed_mwh:
+            self.infeasible = True
+            return
         self._try_remembered()
         if self._closed() or (self.best is not None and not proof):
             return
