@@ -13,7 +13,7 @@ from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.arrays import FloatArray
-from ppsm.bilevel import by_turns
+from ppsm.bilevel import portfolio
 from ppsm.bilevel import second_opinion as opinions
 from ppsm.bilevel import solve as engine
 from ppsm.bilevel.incumbent import FirstLook, first_look
@@ -250,7 +250,7 @@ def test_the_bound_of_a_search_that_was_refuted_goes_with_it(monkeypatch: pytest
         liar = Progress(Status.PROVEN_OPTIMAL, poor, cost)
         return [Player(Progress(Status.NO_INCUMBENT, bound=-50.0)), Player(liar)]
 
-    monkeypatch.setattr(by_turns, "searchers", players)
+    monkeypatch.setattr(portfolio, "searchers", players)
     solution = solve_bilevel(handbook(*ORDERS[0]), time_limit=1.0)
     assert solution.status is Status.INCUMBENT
     assert solution.leader_objective == pytest.approx(-26)
