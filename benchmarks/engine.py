@@ -143,11 +143,13 @@ def reservoir_game(nodes: int, pipes: int, limits: int, choices: int, seed: int 
     rows = follower.shape[0]
     sites = rng.choice(nodes, choices, replace=False)
     release = rng.uniform(20, 60, choices)
+    everything = np.zeros(rows)
+    everything[sites] = release
+    # The cap is what opening everything achieves, so that the game has a solution; pipes must carry it off.
+    while not (relieved := solve_lp(follower.shifted(-everything))).prices.size:
+        release, everything = release / 2, everything / 2
     opened = sp.csr_array((release, (sites, np.arange(choices))), shape=(rows, choices))
-    # The cap is what opening everything achieves, so that the game has a solution.
-    cap = (
-        float(solve_lp(follower.shifted(-np.asarray(opened @ np.ones(choices)))).prices[:nodes].max()) + 1e-3
-    )
+    cap = float(relieved.prices[:nodes].max()) + 1e-3
     seen = sp.csr_array((np.ones(nodes), (np.arange(nodes), np.arange(nodes))), shape=(nodes, rows))
     return BilevelProgram.from_arrays(
         follower=follower,

@@ -16,6 +16,7 @@ from ppsm.arrays import FloatArray
 from ppsm.bilevel import portfolio
 from ppsm.bilevel import second_opinion as opinions
 from ppsm.bilevel import solve as engine
+from ppsm.bilevel import standing as standings
 from ppsm.bilevel.incumbent import FirstLook, first_look
 from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.methods import Attempt, attempts
@@ -152,7 +153,7 @@ def test_a_wrong_verdict_of_infeasible_is_refuted(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_time_for_a_second_opinion_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opinions, "TUNING", replace(TUNING, opinion_seconds=0.0, opinion_share=0.0))
+    monkeypatch.setattr(standings, "TUNING", replace(TUNING, opinion_seconds=0.0, opinion_share=0.0))
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.status is Status.PROVEN_OPTIMAL
     assert not solution.verified
@@ -165,7 +166,7 @@ def test_the_second_way_confirms_where_branching_takes_too_long(monkeypatch: pyt
     monkeypatch.setattr(opinions, "search_for_better", lambda *_: late)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.BIG_M)
     assert solution.verified
-    assert solution.second_opinion.endswith("by SOS1 sets, without presolve")
+    assert solution.second_opinion.endswith("by SOS1 sets")
 
 
 def test_constants_that_are_too_small_are_not_confirmed_by_the_program_they_are_in(

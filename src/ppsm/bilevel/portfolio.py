@@ -50,8 +50,8 @@ from ppsm.status import Status
 class Progress:
     """What a search has come to: a point of the relaxation's columns, a bound, and whether it is through.
 
-    ``proof`` is how it proved what it says, None where it is only a solver's word, after so many ``nodes``. A
-    search that ``gave_up`` is not asked again.
+    ``proof`` is how it proved what it says, None where it is only a solver's word. A search that ``gave_up``
+    is not asked again.
     """
 
     status: Status
@@ -60,7 +60,6 @@ class Progress:
     proof: Opinion | None = None
     gave_up: bool = False
     interrupted: bool = False
-    nodes: int = 0
 
 
 class Searcher(Protocol):
@@ -184,9 +183,7 @@ class ScipSearcher:
             return Progress(Status.NO_INCUMBENT, gave_up=True)
         self.solver = result.solver
         columns = None if result.columns is None else result.columns[: self.kkt.relaxation.shape[1]]
-        return Progress(
-            result.status, columns, result.bound, interrupted=result.interrupted, nodes=result.nodes
-        )
+        return Progress(result.status, columns, result.bound, interrupted=result.interrupted)
 
     @cached_property
     def _form(self) -> Reformulation:
@@ -231,9 +228,7 @@ class HighsSearcher:
         columns = None if result.columns is None else result.columns[: self.kkt.relaxation.shape[1]]
         if columns is not None and attempt.form.check(columns):
             return Progress(Status.NO_INCUMBENT, columns, gave_up=True)
-        return Progress(
-            result.status, columns, result.bound, interrupted=result.interrupted, nodes=result.nodes
-        )
+        return Progress(result.status, columns, result.bound, interrupted=result.interrupted)
 
     def _proven(self, deadline: float) -> Attempt:
         if self._attempt is None:
@@ -259,15 +254,15 @@ def searchers(kkt: KktSystem, limits: SolveLimits, deadline: float) -> Iterator[
     if few:
         why = f"the leader's integers have {count} values together"
         yield OwnSearcher(Method.ENUMERATION, why, Enumeration(kkt, gap=limits.gap), "a list")
-    # SCIP is through with most games before anybody else is.
-    if scip_is_installed():
-        yield ScipSearcher(kkt, limits, deadline, late)
     if not few and not is_network and has_steps(kkt.program):
         yield StepSearcher(Steps(kkt))
-    why = f"the search over {kkt.pairs.size} pairs was through first"
-    tree = Branching(kkt, cutoff=None, gap=limits.gap)
     # The tree has a glance before all others; games that it is through with then are the smallest.
     has_glance = not few and (not has_integers or kkt.pairs.size <= TUNING.few_pairs)
+    # SCIP is through with most games before anybody else is.
+    if scip_is_installed():
+        yield ScipSearcher(kkt, limits, deadline, late if few or has_glance else 0.0)
+    why = f"the search over {kkt.pairs.size} pairs was through first"
+    tree = Branching(kkt, cutoff=None, gap=limits.gap)
     share = TUNING.share_among_integers if has_integers else TUNING.share_of_tree
     yield OwnSearcher(Method.BRANCHING, why, tree, "a tree", 0.0 if has_glance else late, share)
     # Bounds of a network are at hand; others take an LP for each.
@@ -296,6 +291,7 @@ class Turns:
         kkt = bounded(self._standing.kkt, self._standing.deadline)
         if kkt is None:
             return self._over_unbounded_relaxation()
+        self._standing.bounded = kkt
         players = list(searchers(kkt, self._standing.limits, self._standing.deadline))
         turn = TUNING.glance
         while players and time.perf_counter() < self._standing.deadline:
@@ -371,20 +367,38 @@ class Turns:
             return None
         if progress.proof is not None:
             return self._standing.with_opinion(found, progress.proof)
-        return self._judged(found, players, progress.nodes)
+        return self._judged(found, players)
 
-    def _judged(
-        self, found: BilevelSolution, players: Sequence[Searcher], nodes: int
-    ) -> BilevelSolution | None:
-        """A solver's claim, made after so many nodes, after a second opinion; None where that refutes it."""
+    def _judged(self, found: BilevelSolution, players: Sequence[Searcher]) -> BilevelSolution | None:
+        """A solver's claim after a second opinion; None where that refutes it."""
         trees = [player.search for player in players if isinstance(player, OwnSearcher)]
         begun = next((tree for tree in trees if isinstance(tree, Branching)), None)
-        opinion = self._standing.second_opinion(found, self._standing.seconds, begun, nodes)
+        opinion = self._of_scip(found, players)
+        if opinion is None:
+            opinion = self._standing.second_opinion(found, self._standing.seconds, begun)
         better = self._standing.better(opinion, found)
         if better is None:
             return self._standing.with_opinion(found, opinion)
         self._take(better.columns, players)
         return None
+
+    def _of_scip(self, found: BilevelSolution, players: Sequence[Searcher]) -> Opinion | None:
+        """SCIP, which has begun, goes on beyond another solver's claim; None where it cannot."""
+        scip = next((player for player in players if isinstance(player, ScipSearcher)), None)
+        if scip is None or found.method is Method.SOS1 or found.status is Status.INFEASIBLE:
+            return None
+        standing = self._standing
+        patience = standing.patience(found, standing.seconds, among_turns=True)
+        progress = scip.run(min(standing.deadline, time.perf_counter() + patience))
+        if progress.gave_up:
+            return None
+        words, cutoff = f"{scip.solver} by SOS1 sets", standing.cutoff(found)
+        if progress.columns is not None and standing.cost(progress.columns) <= cutoff:
+            return Opinion(Verdict.REFUTED, f"{words} found a better point", progress.columns)
+        if progress.bound is not None and progress.bound >= cutoff:
+            return Opinion(Verdict.CONFIRMED, words)
+        words = f"{words} was not through after {patience:.2g} s more"
+        return Opinion(Verdict.UNDECIDED, words, interrupted=progress.interrupted)
 
     def _take(self, columns: FloatArray, players: Sequence[Searcher]) -> None:
         """Verify a point and, where it is the best so far, tell everybody."""

@@ -8,8 +8,8 @@ duality says ``c'y^(x) - sum_k m_k slack_k(y^(x)) = V(x) = c'y``, hence
 
 All of it is linear in (x, y, m) and, where s_k > 0, it bounds m_k: Slater's condition made quantitative. The
 rule (a, Y) with the largest slacks is one LP, the robust counterpart over the box; what the rule then keeps
-is computed from it, so that the solver only suggests it. Where the relaxation is unbounded although the game is
-not, the row bounds it.
+is computed from it, so that the solver only suggests it. Where the relaxation is unbounded although the game
+is not, the row bounds it.
 """
 
 from collections.abc import Iterator
