@@ -10,6 +10,7 @@ mostly shorter than the one that it judges. An opinion takes a part of the time 
 left undecided is said.
 """
 
+import math
 import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -74,28 +75,38 @@ def second_opinion(
 ) -> Opinion:
     """Whether a point costs at most the cutoff (or exists at all), by someone who did not make the claim.
 
-    Each way may take so many ``seconds``, within the limits. Our own search is asked first, unless a tree has
-    ``begun`` before: that goes on where pairs are few; where they are many SCIP is far quicker.
+    Each way may take so many ``seconds``, within the limits: a search of our own, which goes on where a tree
+    has ``begun`` before, and SCIP. Where pairs are many SCIP is far quicker, and our own search is asked only
+    if it fails; but a new tree, for a short time, is asked before it.
     """
     deadline = time.perf_counter() + limits.seconds
-    if begun is not None and kkt.pairs.size > TUNING.few_pairs and scip_is_installed():
-        opinion = _by_scip(kkt, claim, _within(limits, seconds, deadline))
-        failed = opinion.verdict is Verdict.UNDECIDED and opinion.failed
-        return _by_tree(begun, claim, min(deadline, time.perf_counter() + seconds)) if failed else opinion
-    until = min(deadline, time.perf_counter() + seconds)
-    opinion = _by_ourselves(kkt, claim, until) if begun is None else _by_tree(begun, claim, until)
-    is_late = min(seconds, deadline - time.perf_counter()) <= 0
-    if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted or is_late:
-        return opinion
+
+    def by_ourselves(left: float) -> Opinion:
+        until = time.perf_counter() + left
+        if begun is None:
+            return _by_ourselves(kkt, claim, until)
+        return _of_tree(begun.run(until), "branching on pairs", claim.cutoff)
+
+    def by_scip(left: float) -> Opinion:
+        return _by_scip(kkt, claim, replace(limits, seconds=left))
+
+    ways = [by_ourselves, by_scip] if scip_is_installed() else [by_ourselves]
+    if kkt.pairs.size > TUNING.few_pairs and (begun is not None or math.isinf(seconds)):
+        ways.reverse()
+    said: list[str] = []
+    for way in ways:
+        left = max(0.0, min(seconds, deadline - time.perf_counter()))
+        if said and not left:
+            break
+        opinion = way(left)
+        if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted:
+            return opinion
+        said.append(opinion.words)
+        if way is by_scip and not opinion.failed:
+            break
     if not scip_is_installed():
-        return replace(opinion, words=f"{opinion.words}, and SCIP, which could tell, is not installed")
-    other = _by_scip(kkt, claim, _within(limits, seconds, deadline))
-    undecided = other.verdict is Verdict.UNDECIDED
-    return replace(other, words=f"{opinion.words}; {other.words}") if undecided else other
-
-
-def _within(limits: SolveLimits, seconds: float, deadline: float) -> SolveLimits:
-    return replace(limits, seconds=min(seconds, deadline - time.perf_counter()))
+        said.append("SCIP, which could tell, is not installed")
+    return Opinion(Verdict.UNDECIDED, "; ".join(said))
 
 
 def _by_ourselves(kkt: KktSystem, claim: Claim, deadline: float) -> Opinion:
@@ -131,11 +142,6 @@ def _of_tree(tree: Tree, name: str, cutoff: float | None) -> Opinion:
     if not tree.is_certified:
         return Opinion(Verdict.UNDECIDED, f"{name} left a leaf without proof, {tree.words}")
     return Opinion(Verdict.CONFIRMED, f"{name}, {tree.words}, a proof at every leaf")
-
-
-def _by_tree(begun: Branching, claim: Claim, deadline: float) -> Opinion:
-    """A tree among searches that take turns goes on."""
-    return _of_tree(begun.run(deadline), "branching on pairs", claim.cutoff)
 
 
 def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
