@@ -207,10 +207,11 @@ def tables(rows: Iterable[Row]) -> list[Table]:
     cells += _lines(verdicts, "all", verdicts.rows)
     note = (
         "Seconds include building; a game without a (right) proof counts with the time limit at least. "
-        "Ratios are those of the medians, by the clock and by the processor, which other jobs disturb less. "
+        "Ratios are those of the medians, by the clock and by the processor, which other jobs disturb less; "
+        "then the median of the ratios of each game: of few games two medians may be of different sizes. "
         "Wrong: a claim that a verified point refutes, or whose point is none of the game."
     )
-    ratios = f"times {REFERENCE}", "times, processor"
+    ratios = f"times {REFERENCE}", "times, processor", "each game"
     columns = ("family", "solver", "games", "proven", "wrong", "median, s", "processor, s", *ratios)
     return [Table("Games side by side", columns, tuple(cells), note)]
 
@@ -231,9 +232,16 @@ def _lines(verdicts: Verdicts, name: str, rows: Sequence[Row]) -> list[tuple[str
             work[solver],
             clock[solver] / clock[REFERENCE],
             work[solver] / work[REFERENCE],
+            _of_each(verdicts, group, groups[REFERENCE]),
         )
         for solver, group in groups.items()
     ]
+
+
+def _of_each(verdicts: Verdicts, group: Sequence[Row], reference: Sequence[Row]) -> float:
+    """The median of the ratios game by game, in seconds of the processor."""
+    theirs = {row.game: verdicts.processor(row) for row in reference}
+    return statistics.median(verdicts.processor(row) / theirs[row.game] for row in group)
 
 
 def measure() -> list[Table]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ppsm.bilevel import by_turns
+from ppsm.bilevel import portfolio
 
 
 def without_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_turns, "searchers", lambda *_: ())
-    monkeypatch.setattr(by_turns, "bounded", lambda kkt, _: kkt)
+    monkeypatch.setattr(portfolio, "searchers", lambda *_: ())
+    monkeypatch.setattr(portfolio, "bounded", lambda kkt, _: kkt)

@@ -12,8 +12,7 @@ from tests.literature.brute_force import brute_force
 
 from ppsm.arrays import INFINITY, FloatArray
 from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError, _enumerate_dual_vertices
-from ppsm.bilevel.bounds.slater import slater_row
-from ppsm.bilevel.bounds.slater_columns import within
+from ppsm.bilevel.bounds.slater import slater_row, within
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.errors import NoValidBoundError
 from ppsm.program import BilevelProgram, LinearProgram

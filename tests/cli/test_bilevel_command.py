@@ -262,7 +262,7 @@ def test_interrupt_leaves_with_the_best_so_far(tmp_path: Path, method: str) -> N
     paths = write_exchange_files(hard_game(), tmp_path)
     announcing = (
         "import sys\n"
-        "from ppsm.bilevel import by_turns, solve\n"
+        "from ppsm.bilevel import portfolio, solve\n"
         "from ppsm.cli import run\n"
         "def announced(search):\n"
         "    def begin(*arguments, **options):\n"
@@ -270,7 +270,7 @@ def test_interrupt_leaves_with_the_best_so_far(tmp_path: Path, method: str) -> N
         "        return search(*arguments, **options)\n"
         "    return begin\n"
         "solve.Methods._run = announced(solve.Methods._run)\n"
-        "by_turns.searchers = announced(by_turns.searchers)\n"
+        "portfolio.searchers = announced(portfolio.searchers)\n"
         "run()\n"
     )
     limits = ("--method", method, "--time-limit", "120")

@@ -13,9 +13,9 @@ The algorithm, step by step, and where it is:
 7. ``second_opinion``: an independent search for anything better than a point that is called optimal.
 8. ``infeasibility``: which constraints are in conflict, if there is no point.
 
-``solve`` runs these steps, in turns (``by_turns``) or one method after another; ``standing`` is what is known
-of a game meanwhile, ``solution`` is what comes out, ``tuning`` has all numbers that steer the search, and
-``files/`` reads the instances of the libraries.
+``solve`` runs these steps, in turns or one method after another; ``standing`` is what is known of a game
+meanwhile, ``solution`` is what comes out, ``tuning`` has all numbers that steer the search, and ``files/``
+reads the instances of the libraries.
 """
 
 from ppsm.bilevel.solution import BilevelSolution, Method

@@ -16,7 +16,7 @@ claims is called verified only after the tree, going on beyond that claim, or an
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -26,6 +26,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.bounds.network import network_bound
+from ppsm.bilevel.bounds.slater import bounded
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods import Attempt, proven_forms
 from ppsm.bilevel.methods.better_decisions import Steps, has_steps
@@ -35,7 +36,8 @@ from ppsm.bilevel.methods.reformulation import Reformulation
 from ppsm.bilevel.methods.scip_forms import sos1
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.second_opinion import Opinion, Verdict
-from ppsm.bilevel.solution import Method
+from ppsm.bilevel.solution import BilevelSolution, Method
+from ppsm.bilevel.standing import Standing
 from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import NoValidBoundError, SolverError
 from ppsm.solvers.highs import HIGHS, solve_mip_with_highs
@@ -48,8 +50,8 @@ from ppsm.status import Status
 class Progress:
     """What a search has come to: a point of the relaxation's columns, a bound, and whether it is through.
 
-    ``proof`` is how it proved what it says, None where it is only a solver's word, after so many ``nodes``. A
-    search that ``gave_up`` is not asked again.
+    ``proof`` is how it proved what it says, None where it is only a solver's word. A search that ``gave_up``
+    is not asked again.
     """
 
     status: Status
@@ -58,7 +60,6 @@ class Progress:
     proof: Opinion | None = None
     gave_up: bool = False
     interrupted: bool = False
-    nodes: int = 0
 
 
 class Searcher(Protocol):
@@ -182,9 +183,7 @@ class ScipSearcher:
             return Progress(Status.NO_INCUMBENT, gave_up=True)
         self.solver = result.solver
         columns = None if result.columns is None else result.columns[: self.kkt.relaxation.shape[1]]
-        return Progress(
-            result.status, columns, result.bound, interrupted=result.interrupted, nodes=result.nodes
-        )
+        return Progress(result.status, columns, result.bound, interrupted=result.interrupted)
 
     @cached_property
     def _form(self) -> Reformulation:
@@ -229,9 +228,7 @@ class HighsSearcher:
         columns = None if result.columns is None else result.columns[: self.kkt.relaxation.shape[1]]
         if columns is not None and attempt.form.check(columns):
             return Progress(Status.NO_INCUMBENT, columns, gave_up=True)
-        return Progress(
-            result.status, columns, result.bound, interrupted=result.interrupted, nodes=result.nodes
-        )
+        return Progress(result.status, columns, result.bound, interrupted=result.interrupted)
 
     def _proven(self, deadline: float) -> Attempt:
         if self._attempt is None:
@@ -257,15 +254,15 @@ def searchers(kkt: KktSystem, limits: SolveLimits, deadline: float) -> Iterator[
     if few:
         why = f"the leader's integers have {count} values together"
         yield OwnSearcher(Method.ENUMERATION, why, Enumeration(kkt, gap=limits.gap), "a list")
-    # SCIP is through with most games before anybody else is.
-    if scip_is_installed():
-        yield ScipSearcher(kkt, limits, deadline, late)
     if not few and not is_network and has_steps(kkt.program):
         yield StepSearcher(Steps(kkt))
-    why = f"the search over {kkt.pairs.size} pairs was through first"
-    tree = Branching(kkt, cutoff=None, gap=limits.gap)
     # The tree has a glance before all others; games that it is through with then are the smallest.
     has_glance = not few and (not has_integers or kkt.pairs.size <= TUNING.few_pairs)
+    # SCIP is through with most games before anybody else is.
+    if scip_is_installed():
+        yield ScipSearcher(kkt, limits, deadline, late if few or has_glance else 0.0)
+    why = f"the search over {kkt.pairs.size} pairs was through first"
+    tree = Branching(kkt, cutoff=None, gap=limits.gap)
     share = TUNING.share_among_integers if has_integers else TUNING.share_of_tree
     yield OwnSearcher(Method.BRANCHING, why, tree, "a tree", 0.0 if has_glance else late, share)
     # Bounds of a network are at hand; others take an LP for each.
@@ -273,3 +270,138 @@ def searchers(kkt: KktSystem, limits: SolveLimits, deadline: float) -> Iterator[
         yield HighsSearcher(kkt, limits, late)
     else:
         yield HighsSearcher(kkt, limits, max(late, TUNING.turn_of_bounds), TUNING.share_with_bounds)
+
+
+class Turns:
+    """Turns on one game; what they find goes into its standing."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+
+    def solution(self) -> BilevelSolution | None:
+        """The answer, or as much as time allows; None where everybody gave up."""
+        try:
+            return self._take_turns()
+        except KeyboardInterrupt:
+            # It came between two turns, say while a point was verified: what was found is kept.
+            base = self._standing.base(Method.AUTO, "interrupted", HIGHS)
+            return self._standing.left(base, interrupted=True)
+
+    def _take_turns(self) -> BilevelSolution | None:
+        kkt = bounded(self._standing.kkt, self._standing.deadline)
+        if kkt is None:
+            return self._over_unbounded_relaxation()
+        self._standing.bounded = kkt
+        players = list(searchers(kkt, self._standing.limits, self._standing.deadline))
+        turn = TUNING.glance
+        while players and time.perf_counter() < self._standing.deadline:
+            for player in tuple(players):
+                seconds = turn * self._share(player) * self._standing.stretch
+                if turn < player.from_turn or self._standing.is_late:
+                    continue
+                progress = player.run(min(self._standing.deadline, time.perf_counter() + seconds))
+                base = self._standing.base(player.method, player.reason, player.solver)
+                found = self.heard(base, progress, players)
+                if found is not None:
+                    return found
+                if progress.interrupted:
+                    return self._standing.left(replace(base, method_reason="interrupted"), interrupted=True)
+                player.earlier, player.bound = player.bound, progress.bound
+                if progress.gave_up or progress.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
+                    players.remove(player)  # what it claims did not stand up, nor does its bound
+                bounds = [one.bound for one in players if one.bound is not None]
+                self._standing.bound = max(bounds, default=None)
+            turn = max(TUNING.first_turn, 2 * turn)
+        if players or time.perf_counter() >= self._standing.deadline:
+            late = self._standing.base(Method.AUTO, "no search was through in time", HIGHS)
+            return self._standing.reported(late, self._standing.best, self._standing.bound, ())
+        return None
+
+    def _share(self, player: Searcher) -> float:
+        """A player's part of a turn: more where its gap will soon be closed, less where others do better."""
+        if self._lags(player):
+            return TUNING.lagging * player.share
+        return max(player.share, TUNING.promising) if self._is_promising(player) else player.share
+
+    def _is_promising(self, player: Searcher) -> bool:
+        """Whether a few turns like the last one would close the gap."""
+        if self._standing.best is None or player.bound is None or player.earlier is None:
+            return False
+        gained = player.bound - player.earlier
+        return self._standing.best.objective - player.bound <= TUNING.turns_left * gained
+
+    def _lags(self, player: Searcher) -> bool:
+        """Whether somebody else's bound is better than that of a search that has one."""
+        if player.bound is None or self._standing.bound is None:
+            return False
+        return player.bound < self._standing.bound - TUNING.clearly * max(1.0, abs(self._standing.bound))
+
+    def _over_unbounded_relaxation(self) -> BilevelSolution | None:
+        """Where nothing bounds the relaxation our own tree has one turn, then the methods for such games."""
+        tree = Branching(self._standing.kkt, cutoff=None, gap=self._standing.limits.gap)
+        until = min(self._standing.deadline, time.perf_counter() + TUNING.turn_without_bound)
+        progress = own_progress(tree.run(until), "a tree")
+        why = f"the search over {self._standing.kkt.pairs.size} pairs was through within its turn"
+        base = self._standing.base(Method.BRANCHING, why, HIGHS)
+        found = self.heard(base, progress)
+        if found is not None:
+            return found
+        return self._standing.left(base, interrupted=True) if progress.interrupted else None
+
+    def heard(
+        self, base: BilevelSolution, progress: Progress, players: Sequence[Searcher] = ()
+    ) -> BilevelSolution | None:
+        """Take in what a search says; the answer to the game, if it claims one that stands up."""
+        if progress.columns is not None:
+            self._take(progress.columns, players)
+        if progress.bound is not None:
+            known = self._standing.bound
+            self._standing.bound = progress.bound if known is None else max(known, progress.bound)
+        if progress.status is Status.INFEASIBLE and self._standing.best is None:
+            found = replace(base, status=Status.INFEASIBLE)
+        elif progress.status is Status.PROVEN_OPTIMAL and progress.bound is not None:
+            found = self._standing.reported(base, self._standing.best, progress.bound, ())
+        else:
+            return None
+        if found.status is not progress.status:
+            return None
+        if progress.proof is not None:
+            return self._standing.with_opinion(found, progress.proof)
+        return self._judged(found, players)
+
+    def _judged(self, found: BilevelSolution, players: Sequence[Searcher]) -> BilevelSolution | None:
+        """A solver's claim after a second opinion; None where that refutes it."""
+        trees = [player.search for player in players if isinstance(player, OwnSearcher)]
+        begun = next((tree for tree in trees if isinstance(tree, Branching)), None)
+        opinion = self._of_scip(found, players)
+        if opinion is None:
+            opinion = self._standing.second_opinion(found, self._standing.seconds, begun)
+        better = self._standing.better(opinion, found)
+        if better is None:
+            return self._standing.with_opinion(found, opinion)
+        self._take(better.columns, players)
+        return None
+
+    def _of_scip(self, found: BilevelSolution, players: Sequence[Searcher]) -> Opinion | None:
+        """SCIP, which has begun, goes on beyond another solver's claim; None where it cannot."""
+        scip = next((player for player in players if isinstance(player, ScipSearcher)), None)
+        if scip is None or found.method is Method.SOS1 or found.status is Status.INFEASIBLE:
+            return None
+        standing = self._standing
+        patience = standing.patience(found, standing.seconds, among_turns=True)
+        progress = scip.run(min(standing.deadline, time.perf_counter() + patience))
+        if progress.gave_up:
+            return None
+        words, cutoff = f"{scip.solver} by SOS1 sets", standing.cutoff(found)
+        if progress.columns is not None and standing.cost(progress.columns) <= cutoff:
+            return Opinion(Verdict.REFUTED, f"{words} found a better point", progress.columns)
+        if progress.bound is not None and progress.bound >= cutoff:
+            return Opinion(Verdict.CONFIRMED, words)
+        words = f"{words} was not through after {patience:.2g} s more"
+        return Opinion(Verdict.UNDECIDED, words, interrupted=progress.interrupted)
+
+    def _take(self, columns: FloatArray, players: Sequence[Searcher]) -> None:
+        """Verify a point and, where it is the best so far, tell everybody."""
+        if self._standing.take(columns) and self._standing.best is not None:
+            for player in players:
+                player.offer(self._standing.best.columns)

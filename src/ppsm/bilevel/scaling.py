@@ -56,6 +56,7 @@ def units_of(program: BilevelProgram) -> Units:
             *(
                 _per_price(part, cost / rows).data
                 for part in (products.price_response, products.price_variable)
+                if part.nnz
             ),
         ]
     )

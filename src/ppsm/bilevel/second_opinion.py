@@ -4,11 +4,13 @@ A MIP solver's bound is one program's word: presolve, cuts and a start that came
 HiGHS call a poor point optimal (tests/canaries), and a constant M that is too small cuts points off. So the
 question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.every_decision`
 where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
-leaf. Where that takes too long SCIP is asked, in a form that has no constants and that the answer is not
-from; among searches that take turns it is not asked about itself. An opinion takes a part of the time of the
-search, and what it left undecided is said.
+leaf. Where that takes too long SCIP is asked, in a form that has no constants, for a point below a cutoff:
+about its own claims without start and presolve, with another seed and without cuts. With a cutoff a search is
+mostly shorter than the one that it judges. An opinion takes a part of the time of that search, and what it
+left undecided is said.
 """
 
+import math
 import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -18,7 +20,7 @@ from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods import Search
 from ppsm.bilevel.methods.branching import Branching, branch
 from ppsm.bilevel.methods.every_decision import assignments_of, enumerate_assignments
-from ppsm.bilevel.methods.scip_forms import indicator, sos1
+from ppsm.bilevel.methods.scip_forms import sos1
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.methods.unbounded import question
 from ppsm.bilevel.solution import Method
@@ -41,61 +43,80 @@ class Verdict(StrEnum):
 class Opinion:
     """A verdict, how it was reached, and the better point (columns of the relaxation) of a refutation.
 
-    ``interrupted`` says that Ctrl-C ended it: whoever asked should not start anything else.
+    ``interrupted`` says that Ctrl-C ended it: whoever asked should not start anything else; ``failed`` that a
+    solver gave up.
     """
 
     verdict: Verdict
     words: str
     columns: FloatArray | None = None
     interrupted: bool = False
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is doubted: no point costs at most the ``cutoff``, or there is none at all; who says so.
+
+    ``is_bounded`` says that the relaxation is known to be bounded, so that a solver may be given its cost.
+    """
+
+    cutoff: float | None
+    method: Method
+    is_bounded: bool = False
 
 
 def second_opinion(
     kkt: KktSystem,
-    cutoff: float | None,
-    method: Method,
+    claim: Claim,
     limits: SolveLimits,
-    searched: float,
-    stretch: float = 1.0,
+    seconds: float,
     begun: Branching | None = None,
-    nodes: int = 0,
 ) -> Opinion:
     """Whether a point costs at most the cutoff (or exists at all), by someone who did not make the claim.
 
-    ``method`` is the one that made the claim, after it had ``searched`` for so many seconds: each of the two
-    ways may take a part of that, within the limits. ``stretch`` is how many seconds of the clock are one of
-    the processor. A tree that has ``begun`` before goes on instead of a new search; it hardly ever needs
-    fewer ``nodes`` than the claim took, so that for less than those it is asked for a few only.
+    Each way may take so many ``seconds``, within the limits: a search of our own, which goes on where a tree
+    has ``begun`` before, and SCIP. Where pairs are many SCIP is far quicker, and our own search is asked only
+    if it fails; but a new tree, for a short time, is asked before it.
     """
-    share = TUNING.opinion_share * searched
-    seconds = max(stretch * TUNING.opinion_seconds, share)
     deadline = time.perf_counter() + limits.seconds
-    until = min(deadline, time.perf_counter() + seconds)
-    if begun is None:
-        opinion = _by_ourselves(kkt, cutoff, method, until)
-    else:
-        affordable = begun.nodes_in(share / stretch)
-        few = TUNING.nodes_of_few_pairs if kkt.pairs.size <= TUNING.few_pairs else TUNING.opinion_nodes
-        tree = begun.run(until, nodes=max(few, affordable) if affordable >= nodes else few)
-        opinion = _of_tree(tree, "branching on pairs", cutoff)
-        # SCIP on its own claim would take longer than its search: indicators are slower than SOS1 sets.
-        seconds = 0.0 if method is Method.SOS1 else share
-    remaining = min(seconds, deadline - time.perf_counter())
-    if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted or remaining <= 0:
-        return opinion
+
+    def by_ourselves(left: float) -> Opinion:
+        until = time.perf_counter() + left
+        if begun is None:
+            return _by_ourselves(kkt, claim, until)
+        return _of_tree(begun.run(until), "branching on pairs", claim.cutoff)
+
+    def by_scip(left: float) -> Opinion:
+        return _by_scip(kkt, claim, replace(limits, seconds=left))
+
+    ways = [by_ourselves, by_scip] if scip_is_installed() else [by_ourselves]
+    if kkt.pairs.size > TUNING.few_pairs and (begun is not None or math.isinf(seconds)):
+        ways.reverse()
+    said: list[str] = []
+    for way in ways:
+        left = max(0.0, min(seconds, deadline - time.perf_counter()))
+        if said and not left:
+            break
+        opinion = way(left)
+        if opinion.verdict is not Verdict.UNDECIDED or opinion.interrupted:
+            return opinion
+        said.append(opinion.words)
+        if way is by_scip and not opinion.failed:
+            break
     if not scip_is_installed():
-        return replace(opinion, words=f"{opinion.words}, and SCIP, which could tell, is not installed")
-    return _by_scip(kkt, cutoff, method, replace(limits, seconds=remaining, another_path=True), opinion)
+        said.append("SCIP, which could tell, is not installed")
+    return Opinion(Verdict.UNDECIDED, "; ".join(said))
 
 
-def _by_ourselves(kkt: KktSystem, cutoff: float | None, method: Method, deadline: float) -> Opinion:
+def _by_ourselves(kkt: KktSystem, claim: Claim, deadline: float) -> Opinion:
     """Few decisions are all tried, else our own tree is asked, unless either made the claim."""
     count = assignments_of(kkt.program)
     search, name = branch, "branching on pairs"
-    if count is not None and count <= TUNING.assignments and method is not Method.ENUMERATION:
+    if count is not None and count <= TUNING.assignments and claim.method is not Method.ENUMERATION:
         search, name = enumerate_assignments, "enumeration"
     try:
-        return search_for_better(search, name, kkt, cutoff, deadline)
+        return search_for_better(search, name, kkt, claim.cutoff, deadline)
     except SolverError as error:
         return Opinion(Verdict.UNDECIDED, f"{name} came to no end: {error}")
 
@@ -123,20 +144,24 @@ def _of_tree(tree: Tree, name: str, cutoff: float | None) -> Opinion:
     return Opinion(Verdict.CONFIRMED, f"{name}, {tree.words}, a proof at every leaf")
 
 
-def _by_scip(
-    kkt: KktSystem, cutoff: float | None, method: Method, limits: SolveLimits, first: Opinion
-) -> Opinion:
-    form, name = (indicator, "indicators") if method is Method.SOS1 else (sos1, "SOS1 sets")
+def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
+    """SCIP by SOS1 sets, without a start; asked about itself, on another path: no presolve, another seed."""
+    is_itself = claim.method in (Method.SOS1, Method.INDICATOR)
+    limits = replace(limits, another_path=is_itself, feasibility=TUNING.scip_feasibility)
+    problem = sos1(kkt).problem
+    if claim.is_bounded and claim.cutoff is not None:
+        problem = replace(problem, cutoff=claim.cutoff)
+    else:
+        problem = question(problem, claim.cutoff)
     try:
-        result = solve_mip_with_scip(question(form(kkt).problem, cutoff), limits)
+        result = solve_mip_with_scip(problem, limits)
     except SolverError as error:
-        return Opinion(Verdict.UNDECIDED, f"{first.words}; {error}")
+        return Opinion(Verdict.UNDECIDED, str(error), failed=True)
+    words = f"{result.solver} by SOS1 sets{', again, without presolve' if is_itself else ''}"
     if result.status is Status.INFEASIBLE:
-        return Opinion(Verdict.CONFIRMED, f"{result.solver} by {name}, without presolve")
+        return Opinion(Verdict.CONFIRMED, words)
     if result.columns is not None:
         found = result.columns[: kkt.relaxation.shape[1]]
-        return Opinion(Verdict.REFUTED, f"{result.solver} by {name} found a better point", found)
+        return Opinion(Verdict.REFUTED, f"{words} found a better point", found)
     ending = "was interrupted" if result.interrupted else f"was not through after {limits.seconds:.2g} s"
-    return Opinion(
-        Verdict.UNDECIDED, f"{first.words}; {result.solver} {ending}", interrupted=result.interrupted
-    )
+    return Opinion(Verdict.UNDECIDED, f"{words} {ending}", interrupted=result.interrupted)

@@ -2,19 +2,18 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
-from ppsm.bilevel.by_turns import Turns
 from ppsm.bilevel.incumbent import FirstLook, first_look
 from ppsm.bilevel.infeasibility import explain_infeasible
 from ppsm.bilevel.methods import Attempt, attempts, own_search
 from ppsm.bilevel.methods.unbounded import solve_over_unbounded_relaxation
-from ppsm.bilevel.portfolio import own_progress
+from ppsm.bilevel.portfolio import Turns, own_progress
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.standing import Candidate, Standing, is_above
 from ppsm.bilevel.tuning import TUNING
@@ -37,6 +36,7 @@ def solve_bilevel(
     gap: float = 1e-9,
     time_limit: float = math.inf,
     threads: int = 1,
+    confirm: bool = False,
     units: Mapping[str, str] | None = None,
 ) -> BilevelSolution:
     """Solve a bilevel program to global (optimistic) optimality and verify the answer independently.
@@ -53,6 +53,9 @@ def solve_bilevel(
         Wall-clock seconds; the best answer so far and its bound are returned when they are over.
     threads
         Threads the solver may use.
+    confirm
+        Whether a second opinion may take as long as the time limit leaves it, rather than about as long as
+        the search.
     units
         Units by variable or constraint name, for the findings.
 
@@ -65,7 +68,10 @@ def solve_bilevel(
     if not isinstance(program, BilevelProgram):
         raise InputError(f"the program is a {type(program).__name__}; expected a ppsm.BilevelProgram.")
     chosen, limits = _method(method), _limits(gap, time_limit, threads)
-    return _solved(program, chosen, limits, units, lambda standing: _why_infeasible(standing, chosen))
+    standing = Standing(
+        program, limits, units, lambda standing: _why_infeasible(standing, chosen), confirm=confirm
+    )
+    return _solved(standing, chosen)
 
 
 def _method(method: Method | str) -> Method:
@@ -89,14 +95,7 @@ def _limits(gap: float, time_limit: float, threads: int) -> SolveLimits:
     return SolveLimits(gap=gap, seconds=time_limit, threads=threads)
 
 
-def _solved(
-    program: BilevelProgram,
-    method: Method,
-    limits: SolveLimits,
-    units: Mapping[str, str] | None,
-    explain: Callable[[Standing], str],
-) -> BilevelSolution:
-    standing = Standing(program, limits, units, explain)
+def _solved(standing: Standing, method: Method) -> BilevelSolution:
     found = _searched(standing, method)
     if found.status is not Status.PROVEN_OPTIMAL or found.second_opinion:
         return found
@@ -145,7 +144,8 @@ def _why_infeasible(standing: Standing, method: Method) -> str:
 
     def solve(variation: BilevelProgram) -> BilevelSolution:
         seconds = min(TUNING.explanation_seconds, max(0.01, standing.deadline - time.perf_counter()))
-        return _solved(variation, method, replace(standing.limits, seconds=seconds), None, lambda _: "")
+        limits = replace(standing.limits, seconds=seconds)
+        return _solved(Standing(variation, limits, None, lambda _: ""), method)
 
     return explain_infeasible(standing.kkt, solve)
 

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import INFINITY, FloatArray
 from ppsm.bilevel.incumbent import polish
 from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.methods.branching import Branching
 from ppsm.bilevel.scaling import units_of, with_units
-from ppsm.bilevel.second_opinion import Opinion, Verdict, second_opinion
+from ppsm.bilevel.second_opinion import Claim, Opinion, Verdict, second_opinion
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.tuning import TUNING
 from ppsm.bilevel.verify import Finding, Verification, verify
@@ -47,15 +47,19 @@ class Standing:
         limits: SolveLimits,
         units: Mapping[str, str] | None,
         explain: Callable[["Standing"], str],
+        *,
+        confirm: bool = False,
     ) -> None:
         self.program, self.limits = program, limits
-        self._units, self._explain = units, explain
+        self._units, self._explain, self._confirm = units, explain, confirm
         self._started, self._worked = time.perf_counter(), time.process_time()
         self.deadline = self._started + limits.seconds
         self.scale = units_of(program)
         self.kkt: KktSystem = build_kkt(with_units(program, self.scale))
         self.best: Candidate | None = None
         self.bound: float | None = None
+        self.bounded: KktSystem | None = None
+        """The system with a relaxation that is known to be bounded, if there is one."""
 
     @property
     def seconds(self) -> float:
@@ -101,11 +105,15 @@ class Standing:
         """Polish a solver's point and have it verified in the user's own terms."""
         polished = polish(self.kkt, columns)
         columns = columns if polished is None else polished  # either way verification has the last word
-        objective = float(self.kkt.relaxation.cost @ columns) + self.kkt.relaxation.offset
+        objective = self.cost(columns)
         x, y, prices = self._parts(columns)
         claimed = self.scale.objective * objective
         verdict = verify(self.program, x, y, prices, claimed, units=self._units)
         return Candidate(columns, objective, verdict)
+
+    def cost(self, columns: FloatArray) -> float:
+        """What a point costs, in the engine's units."""
+        return float(self.kkt.relaxation.cost @ columns) + self.kkt.relaxation.offset
 
     def _parts(self, columns: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         # Adding zero turns the solvers' negative zeros into plain ones.
@@ -155,21 +163,35 @@ class Standing:
         )
 
     def second_opinion(
-        self, found: BilevelSolution, searched: float, begun: Branching | None = None, nodes: int = 0
+        self, found: BilevelSolution, searched: float, begun: Branching | None = None
     ) -> Opinion:
         """Whether a point of the game is better than what was found by more than the gap allows.
 
-        ``searched`` is how many seconds the search took that made the claim, after so many ``nodes``; a tree
-        that has ``begun`` before goes on.
+        ``searched`` is how many seconds the search took that made the claim; a tree that has ``begun`` before
+        goes on.
         """
         limits = replace(self.limits, seconds=max(0.0, self.deadline - time.perf_counter()))
-        cutoff, stretch = self._cutoff(found), self.stretch
-        return second_opinion(self.kkt, cutoff, found.method, limits, searched, stretch, begun, nodes)
+        cutoff = None if found.leader_objective is None else self.cutoff(found)
+        claim = Claim(cutoff, found.method, self.bounded is not None)
+        kkt = self.kkt if self.bounded is None else self.bounded
+        seconds = self.patience(found, searched, among_turns=begun is not None)
+        return second_opinion(kkt, claim, limits, seconds, begun)
 
-    def _cutoff(self, found: BilevelSolution) -> float | None:
-        """What a point must cost at most to refute a claim of optimality."""
+    def patience(self, found: BilevelSolution, searched: float, *, among_turns: bool) -> float:
+        """How many seconds each way to a second opinion on a claim may take."""
+        if self._confirm:
+            return INFINITY
+        is_small = not among_turns or self.kkt.pairs.size <= TUNING.few_pairs
+        least = TUNING.opinion_seconds if is_small else TUNING.opinion_among_turns
+        share = TUNING.opinion_share
+        if self.kkt.is_integer.any():
+            share = TUNING.opinion_on_itself if found.method is Method.SOS1 else TUNING.opinion_on_integers
+        return max(self.stretch * least, share * searched)
+
+    def cutoff(self, found: BilevelSolution) -> float:
+        """What a point must cost at most to refute a claim; anything will do where that is "infeasible"."""
         if found.leader_objective is None:
-            return None
+            return INFINITY
         best = found.leader_objective / (self.program.leader_sign * self.scale.objective)
         return best - max(self.limits.gap, SOUND_GAP) * max(1.0, abs(best))
 
@@ -178,8 +200,8 @@ class Standing:
         if opinion.columns is None:
             return None
         candidate = self.candidate(opinion.columns)
-        cutoff = self._cutoff(found)
-        refutes = cutoff is None or candidate.objective <= cutoff + SOUND_GAP * max(1.0, abs(cutoff)) / 2
+        cutoff = self.cutoff(found)
+        refutes = candidate.objective <= cutoff + SOUND_GAP * max(1.0, abs(cutoff)) / 2
         return candidate if candidate.verdict.verified and refutes else None
 
     def with_opinion(self, found: BilevelSolution, opinion: Opinion) -> BilevelSolution:

@@ -36,8 +36,9 @@ class Tuning:
     """Seconds (of the processor, as all here) of a turn that only our own tree takes its share of,"""
     few_pairs: int = 30
     """(with integers only where pairs are no more than this)"""
-    first_turn: float = 0.4
-    """and of everybody's first turn; each later one is twice as long."""
+    first_turn: float = 0.1
+    """and of everybody's first turn, short since any point that others then have to beat can shorten their
+    searches many times; each later one is twice as long."""
     least_work: float = 0.01
     """Less than this was too little to tell how busy the machine is,"""
     most_stretch: float = 20.0
@@ -71,7 +72,8 @@ class Tuning:
 
     # branching
     first_response: int = 27
-    """The follower's answer is tried at this node: smaller trees are through before it is worth its time,"""
+    """The follower's answer is tried at this node, or when a tree is taken up again: smaller trees are
+    through before it is worth its time,"""
     responses_thin_out: int = 3
     """then after this many times as many nodes, and so on."""
     last_digits: float = 1e-13
@@ -131,14 +133,16 @@ class Tuning:
     """How much better a point must be to count there; well above the solver's tolerance."""
 
     # second opinion
-    opinion_share: float = 0.3
-    """Each of the two ways to a second opinion may take so many times as long as the search it judges."""
+    opinion_share: float = 1.0
+    """Each of the two ways to a second opinion may take so many times as long as the search it judges,"""
+    opinion_on_integers: float = 0.5
+    """or so many times where the leader has integers,"""
+    opinion_on_itself: float = 0.2
+    """or so many times where SCIP made the claim too: a cutoff hardly shortens its search for integers,"""
     opinion_seconds: float = 0.25
-    """It may take that long in any case,"""
-    opinion_nodes: int = 20
-    """or, of a tree among searches that take turns, so many nodes,"""
-    nodes_of_few_pairs: int = 1_000
-    """and so many where pairs are few: small games are always looked at until the end."""
+    """and that long in any case,"""
+    opinion_among_turns: float = 0.05
+    """or that long after searches that take turns, where pairs are not few."""
     claims: int = 3
     """So often is a claim that was refuted made again, on another path, before the method is given up."""
 

@@ -1,7 +1,7 @@
 """An independent check of a claimed solution of a game.
 
 Nothing here is shared with the code that builds or solves the single-level problem: the follower is solved
-again from the raw arrays of the bilevel program with SciPy's ``linprog``, which has a HiGHS of its own, or
+again from the raw arrays of the bilevel program with SciPy's ``milp``, which has a HiGHS of its own, or
 with Clarabel where its cost is quadratic.
 """
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import INFINITY, FloatArray, SparseMatrix
@@ -201,28 +200,16 @@ def _solve_again(follower: LinearProgram, shift: FloatArray, curvature: SparseMa
     """The follower's optimal cost with the leader's decision moved to the right-hand sides."""
     if curvature.nnz:
         return _solve_curved_again(follower, shift, curvature)
-    lower, upper = follower.row_lower - shift, follower.row_upper - shift
-    equal = follower.row_lower == follower.row_upper
-    above = np.isfinite(upper) & ~equal
-    below = np.isfinite(lower) & ~equal
-    inequality: Any = None
-    limits = None
-    if above.any() or below.any():
-        inequality = sp.vstack([follower.matrix[above, :], -follower.matrix[below, :]], format="csr")
-        limits = np.concatenate([upper[above], -lower[below]])
-    # The stubs know only dense matrices and lists of bounds.
-    from scipy.optimize import linprog  # here, for a quick start
+    from scipy.optimize import Bounds, LinearConstraint, milp  # here, for a quick start
 
-    solve: Any = linprog
+    # Without integers it is an LP, with half of what ``linprog`` adds; the stubs know only dense matrices.
+    matrix: Any = follower.matrix
+    rows = LinearConstraint(matrix, follower.row_lower - shift, follower.row_upper - shift)
     with silenced():
-        answer = solve(
+        answer = milp(
             follower.cost,
-            A_ub=inequality,
-            b_ub=limits,
-            A_eq=follower.matrix[equal, :] if equal.any() else None,
-            b_eq=upper[equal] if equal.any() else None,
-            bounds=np.column_stack([follower.column_lower, follower.column_upper]),
-            method="highs",
+            constraints=rows if follower.shape[0] else (),
+            bounds=Bounds(follower.column_lower, follower.column_upper),
         )
     return float(answer.fun) if answer.status == 0 else None
 

@@ -284,11 +284,18 @@ class StackelbergGame:
         gap: float = 1e-9,
         time_limit: float = math.inf,
         threads: int = 1,
+        confirm: bool = False,
     ) -> "GameSolution":
         """Solve the game exactly and verify the answer; see :func:`ppsm.solve_bilevel` for the options."""
         program, layout = self._arrays()
         found = solve_bilevel(
-            program, method=method, gap=gap, time_limit=time_limit, threads=threads, units=self._units
+            program,
+            method=method,
+            gap=gap,
+            time_limit=time_limit,
+            threads=threads,
+            confirm=confirm,
+            units=self._units,
         )
         return GameSolution(found, layout, self.followers)
 

@@ -15,6 +15,7 @@ from ppsm.arrays import (
     FloatArray,
     IntArray,
     SparseMatrix,
+    above,
     as_numbers,
     frozen_matrix,
     frozen_vector,
@@ -172,7 +173,7 @@ class LinearProgram:
             added = sp.csr_array((added.data, added.indices, added.indptr), shape=(count, width))
         return replace(
             self,
-            matrix=sp.vstack([self.matrix, added], format="csr"),
+            matrix=above(self.matrix, added),
             row_lower=np.concatenate([self.row_lower, np.full(count, -INFINITY) if lower is None else lower]),
             row_upper=np.concatenate([self.row_upper, np.full(count, INFINITY) if upper is None else upper]),
             row_names=(*self.row_names, *(_numbered("added row ", count) if names is None else names)),

@@ -271,8 +271,8 @@ def solve_lp_inside(program: LinearProgram) -> LpSolution:
 
 def solve_mip_with_highs(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
     """Solve a MILP; on a limit or Ctrl-C the incumbent and the bound come back."""
-    if problem.sos1_pairs or problem.indicators is not None:
-        raise SolverError("HiGHS has neither SOS1 sets nor indicator rows; use SCIP for them.")
+    if problem.sos1_pairs or problem.indicators is not None or problem.cutoff is not None:
+        raise SolverError("HiGHS has no SOS1 sets, indicator rows or cutoff here; use SCIP for them.")
     started = time.perf_counter()
     if may_be_unbounded(problem.linear) and solve_lp(problem.linear).status is Status.UNBOUNDED:
         # HiGHS 1.12 to 1.15 can call such a MILP infeasible or even optimal (tests/canaries). With rational

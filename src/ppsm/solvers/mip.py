@@ -22,7 +22,8 @@ class MixedIntegerProgram:
     """A linear program with integer columns and, for solvers that know them, SOS1 pairs and indicators.
 
     ``start`` is a point that SCIP may begin from; it need not be exactly feasible. HiGHS is never given one:
-    a first point before the root's LP is what its wrong answers have in common (tests/canaries).
+    a first point before the root's LP is what its wrong answers have in common (tests/canaries). With a
+    ``cutoff`` SCIP looks for points below that cost only, and "infeasible" means that there are none.
     """
 
     linear: LinearProgram
@@ -30,6 +31,7 @@ class MixedIntegerProgram:
     sos1_pairs: tuple[tuple[int, int], ...] = ()
     indicators: Indicators | None = None
     start: FloatArray | None = None
+    cutoff: float | None = None
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,8 @@ class ScipSearch:
     def _begin(self) -> None:
         self._model, self._variables = scip_model(self._problem)
         _set_limits(self._model, self._limits)
+        if self._problem.cutoff is not None:
+            self._model.setObjlimit(self._problem.cutoff)
         if self._looser or self._limits.another_path:
             _rely_on_branching(self._model, self._problem, self._limits)
         self._pause = _pause_between_nodes(self._model)
@@ -75,7 +77,8 @@ class ScipSearch:
             self.offer(self._problem.start)
 
     def offer(self, columns: FloatArray) -> None:
-        """A point to beat; it need not be exactly feasible."""
+        """A point to beat; it need not be exactly feasible, and a search that begins anew keeps it."""
+        self._problem = replace(self._problem, start=columns)
         start = self._model.createOrigSol()
         for variable, value in zip(self._variables, columns, strict=True):
             self._model.setSolVal(start, variable, value)

@@ -8,9 +8,12 @@ duality says ``c'y^(x) - sum_k m_k slack_k(y^(x)) = V(x) = c'y``, hence
 
 All of it is linear in (x, y, m) and, where s_k > 0, it bounds m_k: Slater's condition made quantitative. The
 rule (a, Y) with the largest slacks is one LP, the robust counterpart over the box; what the rule then keeps
-is computed from it, so that the solver only suggests it.
+is computed from it, so that the solver only suggests it. Where the relaxation is unbounded although the game
+is not, the row bounds it.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +23,7 @@ from ppsm.arrays import INFINITY, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.tuning import TUNING
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import PersistentLp
+from ppsm.solvers.highs import PersistentLp, may_be_unbounded
 from ppsm.status import Status
 
 
@@ -63,6 +66,59 @@ def slater_row(
     # The rule is feasible up to the LP's tolerance only; the limit must not be tighter than the truth.
     size = 1.0 + float(np.abs(cost) @ np.abs(solution.columns[: cost.size]))
     return row, limit + TUNING.limit_margin * size
+
+
+def bounded(kkt: KktSystem, deadline: float) -> KktSystem | None:
+    """The system, with what Slater's row says where the relaxation is unbounded; None where it stays so."""
+    if not _is_unbounded(kkt.relaxation, deadline):
+        return kkt
+    for relaxation in _bounded_by_slater(kkt, deadline):
+        if not _is_unbounded(relaxation, deadline):
+            return replace(kkt, relaxation=relaxation)
+    return None
+
+
+def _bounded_by_slater(kkt: KktSystem, deadline: float) -> Iterator[LinearProgram]:
+    """Cheap ones first; bounds of columns hold a solver up less than a row that has them all."""
+    coupled = np.unique(kkt.program.coupling.indices).astype(np.int64)
+    lower, upper = kkt.program.variable_lower[coupled], kkt.program.variable_upper[coupled]
+    for reacts in (False, True):
+        found = slater_row(kkt, coupled, lower, upper, deadline, reacts=reacts)
+        if found is not None:
+            row, limit = found
+            yield within(kkt.relaxation, row, limit)
+            matrix = sp.csr_array(row[None, :])
+            yield kkt.relaxation.with_rows(matrix, upper=np.array([limit]), names=("Slater",))
+
+
+def within(linear: LinearProgram, row: FloatArray, limit: float) -> LinearProgram:
+    """Bounds that a row ``<= limit`` implies for each of its columns where all others are at their least."""
+    ends = np.where(row > 0, linear.column_lower, linear.column_upper)
+    least = np.multiply(row, ends, out=np.zeros_like(row), where=row != 0)
+    is_open = np.isinf(least)
+    if is_open.sum() > 1:
+        return linear
+    others = least[~is_open].sum() - np.where(is_open, 0.0, least)
+    alone = is_open if is_open.any() else row != 0
+    reach = np.divide(limit - others, row, out=np.full_like(row, np.inf), where=alone)
+    useful = alone & (np.abs(reach) <= TUNING.largest_sound_m)
+    return replace(
+        linear,
+        column_lower=np.where(
+            useful & (row < 0), np.maximum(linear.column_lower, reach), linear.column_lower
+        ),
+        column_upper=np.where(
+            useful & (row > 0), np.minimum(linear.column_upper, reach), linear.column_upper
+        ),
+    )
+
+
+def _is_unbounded(relaxation: LinearProgram, deadline: float) -> bool:
+    if not may_be_unbounded(relaxation):
+        return False
+    lp = PersistentLp(relaxation)
+    lp.stop_at(deadline)
+    return lp.solve().status is Status.UNBOUNDED
 
 
 class _Rule:

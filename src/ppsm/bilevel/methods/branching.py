@@ -63,7 +63,7 @@ class Branching:
         self._limit = INFINITY if cutoff is None else cutoff
         self._best: FloatArray | None = None
         self._has_no_cost, self._is_bounded, self._is_unbounded = False, False, False
-        self._has_help, self._worked = False, 0.0
+        self._has_help = False
         self._least_leaf, self._certified, self._nodes = INFINITY, True, 0
         self._next_response = TUNING.first_response
         self._order = itertools.count()
@@ -84,13 +84,13 @@ class Branching:
         # Of nodes with one bound the newest comes first: where nothing is bounded yet this is a dive.
         heapq.heappush(self._aside, (node.bound, -next(self._order), node))
 
-    def run(self, deadline: float, nodes: float = INFINITY) -> Tree:
-        """Go on until a deadline of :func:`time.perf_counter` or for so many nodes; the result so far."""
+    def run(self, deadline: float) -> Tree:
+        """Go on until a deadline of :func:`time.perf_counter`; the result so far."""
         self._deadline = deadline
-        nodes += self._nodes
-        began = time.process_time()
+        if self._nodes and self._best is None:
+            self._next_response = self._nodes  # what is taken up again is no small tree
         try:
-            while not self._is_over and self._nodes < nodes and time.perf_counter() <= deadline:
+            while not self._is_over and time.perf_counter() <= deadline:
                 node = self._dive[-1] if self._dive else heapq.heappop(self._aside)[2]
                 self._dive = [node]
                 children = self._expanded(node)
@@ -102,13 +102,7 @@ class Branching:
                     self._put_aside(child)
         except KeyboardInterrupt:
             return replace(self._result(), interrupted=True)
-        finally:
-            self._worked += time.process_time() - began
         return self._result()
-
-    def nodes_in(self, seconds: float) -> int:
-        """How many nodes take so many seconds of the processor at the pace so far."""
-        return int(seconds * self._nodes / self._worked) if self._worked else 0
 
     @property
     def _is_over(self) -> bool:
@@ -221,7 +215,7 @@ class Branching:
         """Now and then, ever more rarely, what a node's decision leads to, if nobody else has a point."""
         if self._first or self._has_help or self._nodes < self._next_response:
             return
-        self._next_response = TUNING.responses_thin_out * self._nodes
+        self._next_response = max(TUNING.first_response, TUNING.responses_thin_out * self._nodes)
         variables = columns[self._kkt.variables]
         whole = np.where(self._kkt.program.is_integer, np.round(variables), variables)
         answered = descend(self._kkt, whole, self._deadline)
