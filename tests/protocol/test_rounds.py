@@ -6,13 +6,15 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from ppsm import Sensitive
+from ppsm import Ledger, Sensitive
 from ppsm.errors import LedgerError, ProtocolError
 from ppsm.mechanism import PPSM, ModelBased, PPSM_p
 from ppsm.privacy import Released
+from ppsm.privacy.record import ReleaseRecord
+from ppsm.privacy.released import Receipt
 from ppsm.protocol import desk as desk_module
 from ppsm.protocol.desk import FollowerDesk, disagreements
-from ppsm.protocol.messages import Reply, Request, Terms
+from ppsm.protocol.messages import Noisy, Reply, Request, Strict, Terms
 from ppsm.protocol.transport import InMemoryTransport, RefusedError, UnreachableError
 from tests.mechanism.conftest import DATASET, TRUTH
 from tests.protocol.parties import ALPHA, LEADER, OTHER, Parties, policy
@@ -129,25 +131,138 @@ def test_both_sides_killed_at_a_message_go_on(parties: Parties, kind: str, when:
     assert len(ours) == 6
 
 
-def test_noise_that_was_lost_in_a_crash_is_not_drawn_again(
+MOMENTS = ("charged", "drawn", "kept", "noted")
+
+
+def killed_while_drawing(parties: Parties, moment: str, monkeypatch: pytest.MonkeyPatch) -> list[Released]:
+    """Kill the follower right after a moment of drawing noise; all noise that was drawn."""
+    drawn: list[Released] = []
+    desk = parties.desk()
+    spend, say, note = Ledger.spend, FollowerDesk._say, Ledger.note_draw
+
+    def spending(self: Ledger, draft: ReleaseRecord, **options: bool) -> Receipt:
+        receipt = spend(self, draft, **options)
+        if moment == "charged":
+            raise Stopped
+        return receipt
+
+    def saying(self: FollowerDesk, message: Request, body: Strict, kind: str, **options: bool) -> None:
+        if isinstance(body, Noisy):
+            drawn.append(body.released.to_released())
+            if moment == "drawn":
+                raise Stopped
+        say(self, message, body, kind, **options)
+        if kind == "noisy" and moment == "kept":
+            raise Stopped
+
+    def noting(self: Ledger, receipt: Receipt, content: bytes) -> None:
+        note(self, receipt, content)
+        if moment == "noted":
+            raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "spend", spending)
+        patched.setattr(FollowerDesk, "_say", saying)
+        patched.setattr(Ledger, "note_draw", noting)
+        with pytest.raises(Stopped):
+            parties.leader(parties.in_memory(desk)).run()
+    return drawn
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_follower_killed_while_it_draws_goes_on_with_the_same_charge(
+    parties: Parties, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = killed_while_drawing(parties, moment, monkeypatch)
+    assert spent(parties) == 1
+    desk = parties.desk()
+    result = parties.leader(parties.in_memory(desk)).run()
+    assert result.told is not None
+    assert spent(parties) == 1
+    if moment in ("kept", "noted"):  # what is on the disk is what leaves
+        assert result.dossier.noisy.values.tolist() == drawn[0].values.tolist()
+    kinds = [entry.kind for entry in parties.keeper.entries()]
+    assert (kinds.count("spend"), kinds.count("draw")) == (1, 1)
+    assert disagreements(desk.ledger, desk.store) == []
+    assert parties.keeper.verify().ok
+
+
+def test_noise_that_was_noted_is_never_drawn_again(
     parties: Parties, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = parties.desk()
-    drawn = FollowerDesk._drawn
-
-    def killed(self: FollowerDesk, terms: Terms, purpose: str) -> Released:
-        drawn(self, terms, purpose)
-        raise Stopped
-
-    monkeypatch.setattr(FollowerDesk, "_drawn", killed)
+    """Somebody sets the follower's store back, and not its ledger: the noise may have been seen."""
+    killed_while_drawing(parties, "charged", monkeypatch)
+    rounds = parties.root / "gas" / "rounds.db"
+    before = rounds.read_bytes()
+    cut_off = Lossy(parties.desk(), after=stop_at("ask"))
     with pytest.raises(Stopped):
-        parties.leader(parties.in_memory(desk)).run()
-    monkeypatch.undo()
+        parties.leader(cut_off).run()
+    rounds.write_bytes(before)
     with pytest.raises(ProtocolError, match="lost"):
         parties.leader(parties.in_memory(parties.desk())).run()
     assert spent(parties) == 1
     parties.leader(parties.in_memory(parties.desk())).run()  # a new round
     assert spent(parties) == 2
+
+
+def stop_at(kind: str) -> Callable[[Request, Reply], Reply]:
+    def stop(message: Request, reply: Reply) -> Reply:
+        if message.kind == kind:
+            raise Stopped
+        return reply
+
+    return stop
+
+
+def test_a_charge_is_not_used_under_another_policy(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_while_drawing(parties, "charged", monkeypatch)
+    other = parties.desk(policy(epsilon=0.5))
+    with pytest.raises(ProtocolError, match="lost"):
+        parties.leader(parties.in_memory(other)).run()
+    assert spent(parties) == 1
+
+
+def test_a_round_of_a_market_that_was_changed_is_over(parties: Parties) -> None:
+    with pytest.raises(Stopped):
+        parties.leader(Lossy(parties.desk(), after=stop_at("ask"))).run()
+    desk = parties.desk()
+    desk.market = type(desk.market)(desk.market.side, "f" * 64)
+    with pytest.raises(ProtocolError, match="another market by now"):
+        parties.leader(parties.in_memory(desk)).run()
+
+
+def test_a_ledger_that_was_set_back_is_not_charged(parties: Parties) -> None:
+    file = parties.root / "gas" / "ledger.db"
+    before, desk = file.read_bytes(), parties.desk()
+    parties.leader(parties.in_memory(desk)).run()
+    parties.keeper.close()
+    file.write_bytes(before)
+    with pytest.raises(ProtocolError, match="ledger cannot be used"):
+        parties.leader(parties.in_memory(desk), patience_s=0.0).run()
+    with pytest.raises(LedgerError, match="not charged the noisy vector"):
+        parties.desk()  # nor by one that is started now
+    assert spent(parties) == 0
+
+
+def test_two_followers_on_one_ledger_release_one_draw_of_a_charge(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes answer the same request at the same time, by mistake."""
+    first, second = parties.desk(), parties.desk()
+    say, replies = FollowerDesk._say, []
+
+    def overtaken(self: FollowerDesk, message: Request, body: Strict, kind: str, **options: bool) -> None:
+        if self is first and kind == "noisy":
+            replies.append(second.receive(LEADER, message))
+        say(self, message, body, kind, **options)
+
+    monkeypatch.setattr(FollowerDesk, "_say", overtaken)
+    with pytest.raises(ProtocolError, match="cannot be used"):
+        parties.leader(parties.in_memory(first)).run()
+    monkeypatch.undo()
+    result = parties.leader(parties.in_memory(parties.desk())).run()
+    assert result.dossier.noisy.values.tolist() == replies[0].body.released.values
+    assert spent(parties) == 1
 
 
 def test_noise_outlives_a_full_disk(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +295,11 @@ def test_a_ledger_in_trouble_is_waited_for(parties: Parties, monkeypatch: pytest
     desk = parties.desk()
     spend, failures = desk.ledger.spend, [1, 2]
 
-    def backwards(draft: object) -> object:
+    def backwards(draft: ReleaseRecord, **options: bool) -> Receipt:
         if failures:
             failures.pop()
             raise LedgerError("The clock runs backwards.")
-        return spend(draft)  # type: ignore[arg-type]
+        return spend(draft, **options)
 
     monkeypatch.setattr(desk.ledger, "spend", backwards)
     parties.leader(parties.in_memory(desk)).run()

@@ -14,7 +14,7 @@ from ppsm.cli import options
 from ppsm.cli.app import EXIT_NO_ANSWER, app, examples, interruptible
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import read_secret
-from ppsm.errors import InputError, LedgerError
+from ppsm.errors import InputError
 from ppsm.extras import insist_on
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def serve(
     insist_on("protocol", "what two parties do")
     from ppsm.coordinations.gas_side import GasSide
     from ppsm.privacy import Ledger
-    from ppsm.protocol.desk import FollowerDesk, disagreements
+    from ppsm.protocol.desk import FollowerDesk
     from ppsm.protocol.identities import Identity
     from ppsm.protocol.policy import Policy
     from ppsm.protocol.round_pages import follower_page
@@ -77,8 +77,6 @@ def serve(
     home = writable_directory(rounds)
     home.chmod(0o700)
     store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
-    for finding in disagreements(book, store):
-        raise LedgerError(f"{finding} Restore the ledger or the rounds that belong together.")
     desk = FollowerDesk(Market(GasSide(loaded), market_digest(loaded)), secret, book, rules, who, store, home)
     with interruptible():
         server(make_app(desk, lambda: follower_page(desk)), host, port, who if tls else None).run()

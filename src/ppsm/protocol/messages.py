@@ -37,7 +37,8 @@ Names = Annotated[list[Line], Field(max_length=LONGEST_LIST)]
 class Strict(BaseModel):
     """Nothing is converted, nothing unknown is taken, nothing changes."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    # Texts of messages mostly differ, so that remembering them would only be memory that grows.
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, cache_strings="keys")
 
 
 class Record(Strict):
