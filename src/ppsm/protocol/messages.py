@@ -37,8 +37,7 @@ Names = Annotated[list[Line], Field(max_length=LONGEST_LIST)]
 class Strict(BaseModel):
     """Nothing is converted, nothing unknown is taken, nothing changes."""
 
-    # Texts of messages mostly differ, so that remembering them would only be memory that grows.
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, cache_strings="keys")
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class Record(Strict):
@@ -308,7 +307,10 @@ FOLLOWS: dict[str | None, tuple[str, ...]] = {
 }
 LAST = tuple(kind for kind, after in FOLLOWS.items() if not after)
 
-message_adapter: TypeAdapter[Request | Reply] = TypeAdapter(Message)
+# Texts of messages mostly differ: remembering them, as pydantic does, would be memory that grows.
+message_adapter: TypeAdapter[Request | Reply] = TypeAdapter(
+    Message, config=ConfigDict(cache_strings="keys")
+)
 
 
 class Refusal(Strict):
