@@ -17,10 +17,13 @@ FAULTS = (
     "send twice",
     "delay",
     "send old one again",
+    "deliver later",
     "spoil request",
     "spoil reply",
 )
 _HOP = ("connection", "keep-alive", "transfer-encoding", "content-length")
+# Method, path, headers and body.
+Sent = tuple[str, str, dict[str, str], bytes]
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Wire:
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)  # noqa: S311 - which fault comes is no secret
-        self.old: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.old: list[Sent] = []
+        self.held: list[Sent] = []
         self.lock = threading.Lock()
 
     def forwarded(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
@@ -74,6 +78,14 @@ class Wire:
         with self.lock:
             self.carried.append(record)
         return response.status, reply
+
+    def deliver_held(self, path: str) -> None:
+        """Send on what was held back until a request to another place has passed it."""
+        with self.lock:
+            late = [each for each in self.held if each[1] != path]
+            self.held = [each for each in self.held if each[1] == path]
+        for each in late:
+            self.forwarded(*each)
 
     def spoilt(self, content: bytes) -> bytes:
         """The same with one byte changed."""
@@ -100,6 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
         wire.on_event(self.path, "before")
         if fault == "lose request":
             return self._hang_up()
+        if fault == "deliver later":
+            wire.held.append((self.command, self.path, headers, body))
+            return self._hang_up()
         if fault == "delay":
             time.sleep(0.3 * wire.random.random())
         if fault == "spoil request":
@@ -115,6 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, reply = wire.forwarded(*request)
             if fault == "send twice":
                 status, reply = wire.forwarded(*request)
+            wire.deliver_held(self.path)
         except (OSError, http.client.HTTPException):
             return self._hang_up()
         wire.old.append(request)

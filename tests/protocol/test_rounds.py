@@ -187,9 +187,7 @@ def test_a_follower_killed_while_it_draws_goes_on_with_the_same_charge(
     assert parties.keeper.verify().ok
 
 
-def test_noise_that_was_noted_is_never_drawn_again(
-    parties: Parties, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_noise_that_was_noted_is_never_drawn_again(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody sets the follower's store back, and not its ledger: the noise may have been seen."""
     killed_while_drawing(parties, "charged", monkeypatch)
     rounds = parties.root / "gas" / "rounds.db"

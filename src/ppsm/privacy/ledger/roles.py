@@ -138,7 +138,8 @@ class Ledger(LedgerReader):
             if books.is_open(charge.sequence) and balance is not None:
                 detail = json.dumps({"of": charge.sequence, "fingerprint": fingerprint})
                 about = _About(charge.recipient, charge.day)
-                time = _next_time(books.newest)
+                # A note costs nothing and must not wait for a clock that was set back after the charge.
+                time = max(now(), datetime.fromisoformat(books.newest.time))
                 _append(connection, books.newest, "draw", Decimal(0), balance, detail, time, about)
             elif noted_draw(connection, charge) != fingerprint:
                 raise LedgerError(
