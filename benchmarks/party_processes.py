@@ -31,7 +31,6 @@ from ppsm.protocol.identities import Identity, make_identities
 from ppsm.protocol.leader_round import LeaderRound
 from ppsm.protocol.messages import ReleasedVector
 from ppsm.protocol.policy import Allowance, Policy
-from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.service import make_app, server
 from ppsm.protocol.shared_market import Market, digest_of
@@ -173,7 +172,7 @@ class Follower:
         self._prepare_death()
         identity = Identity.read(self.world.root / "identities" / GAS)
         desk = self.world.desk(clock)
-        app = make_app(desk, lambda: follower_page(desk))
+        app = make_app(desk)
         server(app, "127.0.0.1", self.port, identity if self.tls else None).run()
 
     def _prepare_death(self) -> None:

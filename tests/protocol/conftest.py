@@ -13,7 +13,7 @@ from ppsm.coordinations import GameCoordination, GasSide, GaucCoordination
 from ppsm.protocol.desk import FollowerDesk
 from ppsm.protocol.identities import make_identities
 from ppsm.protocol.leader_round import LeaderRound
-from ppsm.protocol.round_pages import follower_page, write_leader_page
+from ppsm.protocol.round_pages import write_leader_page
 from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.service import make_app
 from ppsm.protocol.shared_market import Market
@@ -46,7 +46,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     archive = root / "archive"
     desk = FollowerDesk(market, secret, ledger, policy(alpha=20.0), identities[FOLLOWER], store, archive)
     (root / "home").mkdir()
-    with listening(make_app(desk, lambda: follower_page(desk))) as address:
+    with listening(make_app(desk)) as address:
         wire = Wire(int(address.rsplit(":", 1)[1]))
         proxy = Proxy(wire)
         way = HttpTransport(proxy.address, identities[LEADER])

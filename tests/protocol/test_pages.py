@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ppsm import load_case
-from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.service import make_app
 from tests.protocol.parties import FOLLOWER, LEADER, Parties
 from tests.protocol.wire import listening
@@ -40,7 +39,7 @@ def test_the_followers_page_fits_and_loads_nothing(
     parties.leader(parties.in_memory(desk)).run()
     desk.store.note_refusal(LEADER, "403 signature", "The message is not signed by its sender.")
     word = (parties.identities[FOLLOWER].directory / "page-token").read_text()
-    with listening(make_app(desk, lambda: follower_page(desk))) as address:
+    with listening(make_app(desk)) as address:
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             http_credentials={"username": "me", "password": word},

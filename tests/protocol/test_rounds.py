@@ -14,7 +14,7 @@ from ppsm.privacy.record import ReleaseRecord
 from ppsm.privacy.released import Receipt
 from ppsm.protocol import desk as desk_module
 from ppsm.protocol.desk import FollowerDesk, disagreements
-from ppsm.protocol.messages import Noisy, Reply, Request, Strict, Terms
+from ppsm.protocol.messages import Noisy, NoisyMessage, Reply, Request, Strict, Terms
 from ppsm.protocol.transport import InMemoryTransport, RefusedError, UnreachableError
 from tests.mechanism.conftest import DATASET, TRUTH
 from tests.protocol.parties import ALPHA, LEADER, OTHER, Parties, policy
@@ -259,6 +259,7 @@ def test_two_followers_on_one_ledger_release_one_draw_of_a_charge(
         parties.leader(parties.in_memory(first)).run()
     monkeypatch.undo()
     result = parties.leader(parties.in_memory(parties.desk())).run()
+    assert isinstance(replies[0], NoisyMessage)
     assert result.dossier.noisy.values.tolist() == replies[0].body.released.values
     assert spent(parties) == 1
 

@@ -18,11 +18,9 @@ from fastapi.testclient import TestClient
 
 from ppsm.errors import InputError, ProtocolError
 from ppsm.protocol.desk import disagreements
-from ppsm.protocol.door import Rates
 from ppsm.protocol.identities import Identity, make_identities
 from ppsm.protocol.messages import Terms
-from ppsm.protocol.round_pages import follower_page
-from ppsm.protocol.service import make_app, server
+from ppsm.protocol.service import Rates, make_app, server
 from ppsm.protocol.transport import HttpTransport, RefusedError, UnreachableError
 from tests.mechanism.conftest import DATASET, TRUTH
 from tests.protocol.parties import FOLLOWER, LEADER, OTHER, Parties, policy
@@ -102,7 +100,8 @@ def test_a_party_without_a_place_in_the_policy_may_not_ask(parties: Parties) -> 
 
 
 def test_sizes_and_rates_are_limited(parties: Parties) -> None:
-    client = TestClient(make_app(parties.desk(policy(largest_request_bytes=1000, requests_per_minute=5.0))))
+    desk = parties.desk(policy(largest_request_bytes=1000, requests_per_minute=5.0))
+    client = TestClient(make_app(desk))
     path = f"/v1/rounds/{'0' * 32}/ask"
     assert client.put(path, content=b"x" * 2000, headers=token(parties)).status_code == 413
 
@@ -114,6 +113,7 @@ def test_sizes_and_rates_are_limited(parties: Parties) -> None:
     codes = [client.get("/v1/terms", headers=token(parties)).status_code for _ in range(10)]
     assert codes[0] == 200
     assert codes[-1] == 429
+    assert {note.code for note in desk.store.refusals()} == {"413 size"}
 
 
 def test_rates_recover_and_do_not_grow_without_end() -> None:
@@ -187,7 +187,7 @@ def page_password(parties: Parties) -> dict[str, str]:
 def test_the_page_is_for_the_followers_own_people(parties: Parties) -> None:
     desk = parties.desk()
     parties.leader(parties.in_memory(desk)).run()
-    client = TestClient(make_app(desk, lambda: follower_page(desk)))
+    client = TestClient(make_app(desk))
     for headers in ({}, token(parties), {"Authorization": "Basic eDp5"}):
         assert client.get("/", headers=headers).status_code == 401
     page = client.get("/", headers=page_password(parties))

@@ -66,7 +66,6 @@ def serve(
     from ppsm.protocol.desk import FollowerDesk
     from ppsm.protocol.identities import Identity
     from ppsm.protocol.policy import Policy
-    from ppsm.protocol.round_pages import follower_page
     from ppsm.protocol.round_store import RoundStore
     from ppsm.protocol.service import make_app, server
     from ppsm.protocol.shared_market import Market
@@ -79,7 +78,7 @@ def serve(
     store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
     desk = FollowerDesk(Market(GasSide(loaded), market_digest(loaded)), secret, book, rules, who, store, home)
     with interruptible():
-        server(make_app(desk, lambda: follower_page(desk)), host, port, who if tls else None).run()
+        server(make_app(desk), host, port, who if tls else None).run()
 
 
 @leader_commands.command(
