@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.party_fuzz``: schemathesis makes requests to every path from the OpenAPI description,
 10,000 and more, as a party that is let in; then messages of real rounds are changed, signed again and sent,
-which get past the door and the signatures. Every reply is searched for the secret. The last line is the
-verdict.
+which get past the door and the signatures. Every reply, and the log, is searched for the demand, keys,
+tokens and paths. The last line is the verdict.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import httpx
 
 from benchmarks.party_processes import GAS, POWER, TRUTH, World, bearer, client, running
 from benchmarks.party_proxy import Proxy, Wire
+from benchmarks.secret_forms import found
 from ppsm.protocol.messages import Reply, Request
 from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.signatures import canonical, sign
@@ -52,7 +53,7 @@ def by_description(world: World, requests: int, seed: int) -> list[str]:
     print(f"ends of paths: {dict(paths.most_common(8))}")
     findings += [f"{count} replies of status {name}" for name, count in statuses.items() if name >= "500"]
     findings += [] if alive else ["the follower is gone"]
-    return findings + list(_leaks(each.reply for each in wire.carried))
+    return findings + list(_leaks(world, (each.reply for each in wire.carried)))
 
 
 def _schemathesis(address: str, world: World, seed: int) -> subprocess.CompletedProcess[str]:
@@ -83,7 +84,7 @@ def signed_again(world: World, messages: int, seed: int) -> list[str]:
         alive = http.get("/v1/terms").status_code == httpx.codes.OK
     print(f"{messages} changed messages signed again, statuses {dict(sorted(statuses.items()))}")
     findings = [f"{count} replies of status {code}" for code, count in statuses.items() if code >= 500]
-    return findings + ([] if alive else ["the follower is gone"]) + list(_leaks(replies))
+    return findings + ([] if alive else ["the follower is gone"]) + list(_leaks(world, replies))
 
 
 def _real_round(world: World, address: str) -> list[dict[str, Any]]:
@@ -122,12 +123,20 @@ def _send(http: httpx.Client, world: World, content: dict[str, Any], choice: ran
     return http.put(f"/v1/rounds/{where}/{path}", content=canonical(content))
 
 
-def _leaks(replies: Iterator[bytes] | list[bytes]) -> Iterator[str]:
-    forms = [form for value in TRUTH for form in (repr(float(value)), f"{value:.6f}", f"{value:.4f}")]
-    for number, reply in enumerate(replies):
-        found = [form for form in forms if form.encode() in reply]
-        if found or b"Traceback" in reply or b"/tmp/" in reply:
-            yield f"reply {number} tells what it must not: {found}"
+def _leaks(world: World, texts: Iterable[bytes]) -> Iterator[str]:
+    """Demands, keys, tokens, paths and traces of failures in what the service has said."""
+    files = [*world.root.glob("identities/*/*token"), *world.root.glob("identities/*/*key.pem")]
+    words = [file.read_bytes().strip() for file in files]
+    words += [_ledger_key(world), str(world.root).encode(), b"Traceback"]
+    for number, text in enumerate(texts):
+        values, said = found(text, TRUTH), [word[:12] for word in words if word in text]
+        if values or said:
+            yield f"text {number} tells what it must not: {values} {said}"
+
+
+def _ledger_key(world: World) -> bytes:
+    genesis = world.ledger().entries()[0]
+    return str(json.loads(genesis.detail)["key"]).encode()
 
 
 def main() -> None:
@@ -141,9 +150,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as directory:
             world = World(Path(directory), budget=1e6)
             findings += fuzz(world, count, options.seed)
-            log = (world.root / GAS / "service.log").read_text()
-            findings += list(_leaks([log.encode()])) if "Traceback" in log else []
-            findings += ["the log has a failure"] * (" failed with " in log)
+            log = (world.root / GAS / "service.log").read_bytes()
+            findings += list(_leaks(world, [log]))
+            findings += ["the log has a failure"] * (b" failed with " in log)
     for finding in findings[:20]:
         print(finding)
     print("WRONG: see above" if findings else "no crash, no status from 500 on, no leak")

@@ -1,4 +1,4 @@
-"""A proxy between two parties that records all bytes and, where it is told to, spoils what it carries."""
+"""What stands between two parties: one that records all bytes, and one that spoils what it carries."""
 
 import http.client
 import random
@@ -179,3 +179,46 @@ class Proxy:
         """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class Recorder:
+    """Passes bytes on as they come, and keeps all of them: those to the service and those from it."""
+
+    def __init__(self, port: int) -> None:
+        self._parts: dict[bool, list[bytes]] = {True: [], False: []}
+        self._port, self._listener = port, socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def sent(self) -> bytes:
+        """All that went to the service."""
+        return b"".join(self._parts[True])
+
+    @property
+    def received(self) -> bytes:
+        """All that came from it."""
+        return b"".join(self._parts[False])
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near = self._listener.accept()[0]
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self._port))
+            for ends in ((near, far, True), (far, near, False)):
+                threading.Thread(target=self._pump, args=ends, daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket, to_service: bool) -> None:
+        try:
+            while part := source.recv(65536):
+                self._parts[to_service].append(part)
+                target.sendall(part)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
