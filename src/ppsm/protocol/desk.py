@@ -233,8 +233,9 @@ class FollowerDesk:
             if count + 1 > allowance.rounds or spent + cost > allowance.epsilon * (1 + TUNING.allowance_room):
                 raise _EndedError(
                     "limit",
-                    f"The policy allows {allowance.rounds} rounds and epsilon = {allowance.epsilon:g} in "
-                    f"{allowance.window_days:g} days, and {count} with {spent:g} were asked for: ask later.",
+                    f"The policy allows at most {allowance.rounds} rounds and epsilon = "
+                    f"{allowance.epsilon:g} in {allowance.window_days:g} days; rounds so far: {count}, with "
+                    f"epsilon = {spent:g} in all: ask later.",
                     free=True,
                 )
 
