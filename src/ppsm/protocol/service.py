@@ -220,6 +220,9 @@ def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvi
         timeout_graceful_shutdown=TUNING.shutdown_s,
         **secured,
     )
+    config.load()
+    if config.ssl is not None:
+        config.ssl.sslobject_class = NotedHandshake
     return uvicorn.Server(config)
 
 
@@ -228,6 +231,21 @@ def _is_this_computer(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class NotedHandshake(ssl.SSLObject):
+    """TLS that says in the log whose certificate was not taken; the other end gets no connection."""
+
+    def do_handshake(self) -> None:
+        """Agree on a connection."""
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as error:
+            why = getattr(error, "verify_message", None) or error.reason
+            LOG.warning("refused a connection: %s", why)
+            raise
 
 
 class CertificateProtocol(H11Protocol):
