@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from ppsm import Ledger, load_case
 from ppsm.cases.demand import write_demand

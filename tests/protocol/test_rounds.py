@@ -1,7 +1,10 @@
 """Whole rounds in memory: the same as in one process, each message answered once, the budget exact."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +17,12 @@ from ppsm.privacy.record import ReleaseRecord
 from ppsm.privacy.released import Receipt
 from ppsm.protocol import desk as desk_module
 from ppsm.protocol.desk import FollowerDesk, disagreements
-from ppsm.protocol.messages import Noisy, NoisyMessage, Reply, Request, Strict, Terms
+from ppsm.protocol.messages import Noisy, NoisyMessage, Reply, Request, Restored, Strict, Terms
+from ppsm.protocol.signatures import encoded, signed_message
+from ppsm.protocol.transcript import Transcript, check_transcript
 from ppsm.protocol.transport import InMemoryTransport, RefusedError, UnreachableError
 from tests.mechanism.conftest import DATASET, TRUTH
-from tests.protocol.parties import ALPHA, LEADER, OTHER, Parties, policy
+from tests.protocol.parties import ALPHA, FOLLOWER, LEADER, OTHER, Parties, policy
 
 
 class Stopped(BaseException):
@@ -365,6 +370,82 @@ def test_a_false_release_is_found_out(parties: Parties, monkeypatch: pytest.Monk
     with pytest.raises(ProtocolError, match="not faithful"):
         parties.leader(parties.in_memory(desk)).run()
     assert desk.store.rounds()[0].last == "closed"
+
+
+class Lying(InMemoryTransport):
+    """A follower that says something else than its desk does, and signs it."""
+
+    def __init__(self, parties: Parties, kind: str, lie: Callable[[Any], Strict]) -> None:
+        super().__init__(parties.desk(), LEADER)
+        self._identity, self._kind, self._lie = parties.identities[FOLLOWER], kind, lie
+
+    def deliver(self, message: Request) -> Reply:
+        reply = super().deliver(message)
+        if reply.kind != self._kind:
+            return reply
+        return signed_message(  # type: ignore[return-value]  # a reply again
+            self._identity,
+            self._lie(reply.body),
+            kind=reply.kind,
+            round_id=reply.round,
+            recipient=reply.recipient,
+            time=datetime.fromisoformat(reply.time),
+            before=message,
+        )
+
+
+def test_a_follower_that_answers_another_question_is_found_out(parties: Parties) -> None:
+    def lie(body: Noisy) -> Noisy:
+        return body.model_copy(update={"terms": body.terms.model_copy(update={"day": "2026-01-16"})})
+
+    with pytest.raises(ProtocolError, match="not what was asked for"):
+        parties.leader(Lying(parties, "noisy", lie)).run()
+
+
+@pytest.mark.parametrize("part", ["labels", "record", "receipt"])
+def test_a_release_of_something_else_is_found_out(parties: Parties, part: str) -> None:
+    def lie(body: Restored) -> Restored:
+        told = body.released
+        assert told.receipt is not None
+        others: dict[str, dict[str, Any]] = {
+            "labels": {"labels": told.labels[::-1]},
+            "record": {"record": told.record.model_copy(update={"purpose": "another"})},
+            "receipt": {"receipt": told.receipt.model_copy(update={"sequence": 99})},
+        }
+        return body.model_copy(update={"released": told.model_copy(update=others[part])})
+
+    leader = parties.leader(Lying(parties, "restored", lie))
+    with pytest.raises(ProtocolError, match="does not come from D~"):
+        leader.run()
+    kept = Transcript(kept_by=LEADER, messages=leader.store.messages(leader.round_id))
+    found = check_transcript(kept, parties.identities[LEADER].public_keys).findings
+    assert found == ("The released vector does not come from the noisy one.",)
+
+
+def test_one_request_that_comes_many_times_at_once_is_answered_once(parties: Parties) -> None:
+    seen: list[Request] = []
+
+    def stop(message: Request) -> None:
+        seen.append(message)
+        raise Stopped
+
+    desk = parties.desk()
+    with pytest.raises(Stopped):
+        parties.leader(Lossy(desk, before=stop)).run()
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda _: desk.receive(LEADER, seen[0]), range(16)))
+    assert len({encoded(reply) for reply in replies}) == 1
+    assert spent(parties) == 1
+
+
+def test_a_round_with_somebody_else_is_not_gone_on_with(parties: Parties) -> None:
+    with pytest.raises(Stopped):
+        parties.leader(Lossy(parties.desk(), after=stop_at("ask"))).run()
+    leader = parties.leader(parties.in_memory(parties.desk()))
+    unfinished = leader.round_id
+    leader.follower = OTHER
+    assert leader._unfinished() is None
+    assert parties.leader(parties.in_memory(parties.desk())).round_id == unfinished
 
 
 def test_another_market_is_refused(parties: Parties) -> None:

@@ -16,6 +16,7 @@ from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import read_secret
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
+from ppsm.files import alone
 
 if TYPE_CHECKING:
     from ppsm.protocol.leader_round import LeaderResult
@@ -75,9 +76,11 @@ def serve(
     secret = read_secret(loaded, demand, gas_stress, rules.dataset)
     home = writable_directory(rounds)
     home.chmod(0o700)
-    store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
-    desk = FollowerDesk(Market(GasSide(loaded), market_digest(loaded)), secret, book, rules, who, store, home)
-    with interruptible():
+    busy = f"another follower is at work in {home}: end it, or choose another --rounds."
+    market = Market(GasSide(loaded), market_digest(loaded))
+    with interruptible(), alone(home / "follower.lock", busy):
+        store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
+        desk = FollowerDesk(market, secret, book, rules, who, store, home)
         server(make_app(desk), host, port, who if tls else None).run()
 
 
@@ -118,7 +121,8 @@ def run(
     home = writable_directory(out)
     name = _other_party(list(who.peers), follower_name)
     transport = HttpTransport(follower, who)
-    with interruptible():
+    busy = f"another leader is at work in {home}: wait for it, or choose another --out."
+    with interruptible(), alone(home / "leader.lock", busy):
         market = Market(GaucCoordination(loaded, power_stress, time_limit=time_limit), market_digest(loaded))
         store = RoundStore(home / "rounds.db")
         leader = LeaderRound(
