@@ -7,6 +7,7 @@ tokens and paths. The last line is the verdict.
 """
 
 import argparse
+import copy
 import json
 import random
 import subprocess
@@ -34,14 +35,15 @@ _HOSTILE: tuple[Any, ...] = (
 
 def by_description(world: World, requests: int, seed: int) -> list[str]:
     """Schemathesis through a recording proxy; what is wrong."""
-    findings = []
+    findings: list[str] = []
     with running(world) as follower:
         wire = Wire(follower.port)
         proxy = Proxy(wire)
         while len(wire.carried) < requests:
             before = len(wire.carried)
             done = _schemathesis(proxy.address, world, seed + before)
-            print(f"schemathesis: {len(wire.carried)} requests", flush=True)
+            findings += _leaks(world, (each.reply for each in wire.carried[before:]))
+            print(f"schemathesis: {len(wire.carried)} requests, {len(findings)} findings", flush=True)
             if done.returncode not in (0, 1) or len(wire.carried) == before:
                 findings.append(f"schemathesis did not run: {done.stdout[-500:]}{done.stderr[-500:]}")
                 break
@@ -53,7 +55,7 @@ def by_description(world: World, requests: int, seed: int) -> list[str]:
     print(f"ends of paths: {dict(paths.most_common(8))}")
     findings += [f"{count} replies of status {name}" for name, count in statuses.items() if name >= "500"]
     findings += [] if alive else ["the follower is gone"]
-    return findings + list(_leaks(world, (each.reply for each in wire.carried)))
+    return findings
 
 
 def _schemathesis(address: str, world: World, seed: int) -> subprocess.CompletedProcess[str]:
@@ -106,9 +108,9 @@ def _changed(choice: random.Random, message: dict[str, Any]) -> dict[str, Any]:
         name = choice.choice([*place, "extra"])
         inner = place.get(name)
         if isinstance(inner, list) and inner and choice.random() < 0.5:
-            inner[choice.randrange(len(inner))] = choice.choice(_HOSTILE)
+            inner[choice.randrange(len(inner))] = copy.deepcopy(choice.choice(_HOSTILE))
         elif name not in ("body", "kind") or choice.random() < 0.1:
-            place[name] = choice.choice(_HOSTILE)
+            place[name] = copy.deepcopy(choice.choice(_HOSTILE))
     return content
 
 
