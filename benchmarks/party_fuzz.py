@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.party_fuzz``: schemathesis makes requests to every path from the OpenAPI description,
 10,000 and more, as a party that is let in; then messages of real rounds are changed, signed again and sent,
-which get past the door and the signatures. Every reply, and the log, is searched for the demand, keys,
-tokens and paths. The last line is the verdict.
+which get past the door and the signatures; then whole rounds are led with decisions that are none. Every
+reply, and the log, is searched for the demand, keys, tokens and paths. The last line is the verdict.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ import httpx
 from benchmarks.party_processes import GAS, POWER, TRUTH, World, bearer, client, running
 from benchmarks.party_proxy import Proxy, Wire
 from benchmarks.secret_forms import found
-from ppsm.protocol.messages import Reply, Request
+from benchmarks.tiny_market import TinyMarket
+from ppsm.protocol.messages import LAST, Felt, Reply, Request, Strict, message_adapter
 from ppsm.protocol.round_store import RoundStore
-from ppsm.protocol.signatures import canonical, sign
+from ppsm.protocol.signatures import canonical, encoded, sign, signed_message
 
 _HOSTILE: tuple[Any, ...] = (
     *(None, True, -1, 0, 1e308, -1e308, 5e-324, 2**63, "", "x" * 5000, "\u0000", "../../etc/passwd"),
@@ -89,6 +91,59 @@ def signed_again(world: World, messages: int, seed: int) -> list[str]:
     return findings + ([] if alive else ["the follower is gone"]) + list(_leaks(world, replies))
 
 
+def hostile_decisions(world: World, rounds: int, seed: int) -> list[str]:
+    """Rounds whose decisions are well formed, in their place, and none of this market; what is wrong."""
+    choice, replies, ends = random.Random(seed), [], Counter[str]()  # noqa: S311
+    with running(world) as follower, client(world, follower) as http:
+        first = message_adapter.validate_python(_real_round(world, follower.address)[0])
+        names = list(TinyMarket().felt_names)
+        for _ in range(rounds):
+            round_id, before = f"{choice.getrandbits(128):032x}", None
+            for kind, body in (
+                ("ask", first.body),
+                ("decision", _hostile_felt(choice, names)),
+                ("commitment", _hostile_felt(choice, names)),
+            ):
+                mine = _chained(world, kind, body, round_id, before)
+                told = http.put(
+                    f"/v1/rounds/{round_id}/{kind}",
+                    content=encoded(mine),
+                    headers={"Content-Type": "application/json"},
+                )
+                replies.append(told.content)
+                before = message_adapter.validate_json(told.content) if told.is_success else None
+                end = str(told.status_code) if before is None else before.kind
+                if before is None or before.kind in LAST:
+                    break
+            ends[end] += 1
+        alive = http.get("/v1/terms").status_code == httpx.codes.OK
+    print(f"{rounds} rounds with hostile decisions ended {dict(ends)}")
+    findings = [f"{count} rounds ended with {name}" for name, count in ends.items() if name not in LAST]
+    return findings + ([] if alive else ["the follower is gone"]) + list(_leaks(world, replies))
+
+
+def _hostile_felt(choice: random.Random, names: list[str]) -> Felt:
+    sizes = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-9, 1e3, 1e8, -1e8, 1e9, 1e10, 1.7e308)
+    values = [choice.choice(sizes) * choice.choice((1.0, choice.random())) for _ in names]
+    if choice.random() < 0.1:
+        values, names = values * 2, names[::-1]
+    return Felt(names=names, values=values, unit=choice.choice(("MWh", "none of yours", "kWh")))
+
+
+def _chained(
+    world: World, kind: str, body: Strict, round_id: str, before: Request | Reply | None
+) -> Request | Reply:
+    return signed_message(
+        world.identities[POWER],
+        body,
+        kind=kind,
+        round_id=round_id,
+        recipient=GAS,
+        time=datetime.now(UTC),
+        before=before,
+    )
+
+
 def _real_round(world: World, address: str) -> list[dict[str, Any]]:
     home = world.leader_home()
     round_id = world.leader(address, home).run().round_id
@@ -122,7 +177,8 @@ def _send(http: httpx.Client, world: World, content: dict[str, Any], choice: ran
     path = kind if kind in kinds and choice.random() < 0.95 else choice.choice(kinds)
     place = content.get("round")
     where = place if isinstance(place, str) and place.isalnum() else "0" * 32
-    return http.put(f"/v1/rounds/{where}/{path}", content=canonical(content))
+    as_json = {"Content-Type": "application/json"}
+    return http.put(f"/v1/rounds/{where}/{path}", content=canonical(content), headers=as_json)
 
 
 def _leaks(world: World, texts: Iterable[bytes]) -> Iterator[str]:
@@ -145,10 +201,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.party_fuzz", description=__doc__)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--messages", type=int, default=3000)
+    parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     findings: list[str] = []
-    for fuzz, count in ((by_description, options.requests), (signed_again, options.messages)):
+    for fuzz, count in (
+        (by_description, options.requests),
+        (signed_again, options.messages),
+        (hostile_decisions, options.rounds),
+    ):
         with tempfile.TemporaryDirectory() as directory:
             world = World(Path(directory), budget=1e6)
             findings += fuzz(world, count, options.seed)
