@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ppsm import Ledger, Sensitive
-from ppsm.errors import LedgerError, ProtocolError
+from ppsm.errors import LedgerError, ProtocolError, SolverError
 from ppsm.mechanism import PPSM, ModelBased, PPSM_p
 from ppsm.privacy import Released
 from ppsm.privacy.record import ReleaseRecord
@@ -370,6 +370,17 @@ def test_a_false_release_is_found_out(parties: Parties, monkeypatch: pytest.Monk
     with pytest.raises(ProtocolError, match="not faithful"):
         parties.leader(parties.in_memory(desk)).run()
     assert desk.store.rounds()[0].last == "closed"
+
+
+def test_a_long_complaint_of_a_solver_ends_the_round_in_one_line(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise SolverError("nothing\nfits\n" * 500)
+
+    monkeypatch.setattr(PPSM, "answer", fails)
+    with pytest.raises(ProtocolError, match=r"\(unsolved\): Steps 3a and 3b .* nothing fits nothing"):
+        parties.leader(parties.in_memory(parties.desk())).run()
 
 
 class Lying(InMemoryTransport):

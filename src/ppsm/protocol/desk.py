@@ -73,7 +73,8 @@ class _EndedError(Exception):
 
     def __init__(self, code: FailureCode, message: str, *, free: bool = False) -> None:
         super().__init__(message)
-        self.body, self.free = Failed(code=code, message=message), free
+        # A solver may have much to say, in lines; a message has one, of an end.
+        self.body, self.free = Failed(code=code, message=" ".join(message.split())[:1000]), free
 
 
 class FollowerDesk:
