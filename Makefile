@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: run test lint format bench docs case cells gauc exactness figures fidelity fidelity-markets hostile \
-        side-by-side random-games two-party party-faults party-load party-fuzz audit heat trades table1 table2 \
+        side-by-side random-games two-party party-faults party-wire party-load party-fuzz audit heat trades table1 table2 \
         figure3 clean help
 
 help:            ## list the targets
@@ -72,6 +72,9 @@ two-party: $(READY) ## a leader and a follower as two processes on the Northeast
 
 party-faults: $(READY) ## 300 rounds between two processes while everything goes wrong (half an hour); ARGS="--runs 20"
 	$(BIN)/python -m benchmarks.party_faults $(ARGS)
+
+party-wire: $(READY) ## all bytes of a round on the Northeast, searched for what the other must not learn (minutes)
+	$(BIN)/python -m benchmarks.party_wire $(ARGS)
 
 party-load: $(READY) ## 100 leaders at once, then 1,000 rounds (minutes)
 	$(BIN)/python -m benchmarks.party_load $(ARGS)

@@ -1,8 +1,9 @@
 """Rounds between two processes while everything goes wrong: each must end right or clearly, the budget exact.
 
 ``python -m benchmarks.party_faults --runs 300``: every run has one to three faults out of: requests and
-replies lost, cut, doubled, delayed, repeated out of order and spoilt; kill -9 of either side at each message;
-a full disk; a clock that jumps; a certificate that expires in the middle of the round. Killed sides are
+replies lost, cut, doubled, delayed, repeated and delivered out of order, and spoilt; kill -9 of either side
+before, after and amid each message, and of the follower at each moment of drawing noise; a full disk at
+either side; a clock that jumps; a certificate that expires in the middle of the round. Killed sides are
 started again. The last line is the verdict.
 """
 
@@ -16,11 +17,22 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from benchmarks.party_processes import DATASET, FORK, GAS, POWER, Follower, World, free_port
+from benchmarks.party_processes import (
+    DATASET,
+    FORK,
+    GAS,
+    MOMENTS,
+    POWER,
+    Follower,
+    World,
+    free_port,
+    limit_files,
+)
 from benchmarks.party_proxy import FAULTS, Proxy, Wire
 from ppsm.errors import PpsmError
 from ppsm.protocol.desk import disagreements
@@ -34,11 +46,12 @@ KILLS = tuple(
     f"kill {who} {moment} {step}"
     for who in ("follower", "leader", "both")
     for moment in ("before", "after", "amid")
-    for step in STEPS[1:]
+    for step in STEPS
 )
-OTHERS = ("full disk", "clock back", "clock ahead")
+DEATHS = tuple(f"follower dies when noise is {moment}" for moment in MOMENTS)
+OTHERS = ("full disk", "full disk of the leader", "clock back", "clock ahead")
 EXPIRY = "certificate expires"
-ALL = (*FAULTS, *KILLS, *OTHERS)
+ALL = (*FAULTS, *KILLS, *DEATHS, *OTHERS)
 # A leader that was killed, or lost patience, is started again so often.
 _STARTS = 8
 
@@ -64,8 +77,9 @@ class Run:
     def __init__(self, root: Path, faults: tuple[str, ...], seed: int) -> None:
         self.faults, self.random = faults, random.Random(seed)  # noqa: S311
         expires = EXPIRY in faults
-        self.world = World(root, budget=5.0, lifetime_s=1.5 if expires else 1e6)
+        self.world = World(root, budget=5.0, lifetime_s=self.random.uniform(1.0, 2.2) if expires else 1e6)
         self.follower = Follower(self.world, free_port(), tls=expires)
+        self.follower.dies_at = next((fault.split()[-1] for fault in faults if fault in DEATHS), None)
         self.wire = Wire(self.follower.port, seed=seed, on_event=self._on_event)
         self.leader: Any = None
         self.pending = [fault for fault in faults if fault in (*KILLS, *OTHERS)]
@@ -73,6 +87,7 @@ class Run:
         self.wire.faults = [*spoilt, *[None] * 4]
         self.random.shuffle(self.wire.faults)
         self.said: list[str] = []
+        self._timers: list[threading.Timer] = []
 
     def play(self) -> list[str]:
         """Run the round to its end; what is wrong about it."""
@@ -87,8 +102,19 @@ class Run:
                 self._repair()
         finally:
             proxy.close()
+            self._end_timers()
             self.follower.kill()
         return self.findings()
+
+    def _later(self, seconds: float, action: Callable[..., None], *arguments: object) -> None:
+        self._timers.append(threading.Timer(seconds, action, arguments))
+        self._timers[-1].start()
+
+    def _end_timers(self) -> None:
+        """Nothing may happen to the next run; a timer that runs may start one more."""
+        for timer in self._timers:
+            timer.cancel()
+            timer.join()
 
     def _one_start(self, address: str) -> None:
         parent, child = FORK.Pipe()
@@ -118,9 +144,9 @@ class Run:
             if where != step or moment != ("before" if when == "amid" else when):
                 continue
             self.pending.remove(fault)
-            delay = 0.02 * self.random.random() if when == "amid" else 0.0
+            delay = 0.03 * self.random.random() if when == "amid" else 0.0
             if delay:
-                threading.Timer(delay, self._kill, (who,)).start()
+                self._later(delay, self._kill, who)
             else:
                 self._kill(who)
         for fault in [each for each in self.pending if each in OTHERS]:
@@ -132,7 +158,7 @@ class Run:
         if who in ("follower", "both"):
             self.follower.kill()
             if who == "follower":
-                threading.Timer(0.1, self._start_follower).start()
+                self._later(0.1, self._start_follower)
         if who in ("leader", "both"):
             pid = getattr(self.leader, "pid", None)
             if pid is not None:
@@ -149,18 +175,20 @@ class Run:
 
     def _upset(self, fault: str) -> None:
         if fault == "full disk":
-            self.follower.limit_files(self.random.choice([0, 4096, 20_000, 45_000]))
-            threading.Timer(0.4, self._free_disk).start()
+            limit_files(self.follower.process.pid, self.random.choice([0, 4096, 20_000, 45_000]))
+            self._later(0.4, self._free_disk)
+        elif fault == "full disk of the leader":  # it is started again with an empty one
+            limit_files(self.leader.pid, self.random.choice([0, 4096, 20_000]))
         elif fault == "clock back":
             self.follower.clock_offset.value = -3600.0
-            threading.Timer(0.4, self._set_clock).start()
+            self._later(0.4, self._set_clock)
         else:
             self.follower.clock_offset.value = 2 * 3600.0
-            threading.Timer(0.4, self._set_clock).start()
+            self._later(0.4, self._set_clock)
 
     def _free_disk(self) -> None:
         if self.follower.process.is_alive():
-            self.follower.limit_files(None)
+            limit_files(self.follower.process.pid, None)
 
     def _set_clock(self) -> None:
         self.follower.clock_offset.value = 0.0
@@ -204,20 +232,23 @@ class Run:
         if EXPIRY in self.faults and not any("certificate" in each for each in self.said):
             found.append(f"no certificate was refused: {self.said}")
         noisy = [each for each in theirs.replies_to_ask() if isinstance(each, NoisyMessage)]
-        lost = [
-            each
-            for each in theirs.replies_to_ask()
-            if isinstance(each, FailedMessage) and each.body.code == "lost"
-        ]
-        spent = ledger.balance(DATASET).spent
-        if spent != Decimal(len(noisy) + len(lost)):
-            found.append(f"spent {spent} for {len(noisy)} releases and {len(lost)} lost ones")
+        spent, drawn = ledger.balance(DATASET).spent, [each.kind for each in ledger.entries()].count("draw")
+        if spent != Decimal(len(noisy)) or drawn != len(noisy):
+            found.append(f"spent {spent} and noted {drawn} draws for {len(noisy)} releases")
         found += disagreements(ledger, theirs)
         found += ledger.verify().findings
         for store in (mine, theirs):
             store.close()
         ledger.close()
         return found
+
+    @property
+    def met(self) -> list[str]:
+        """The faults that really came."""
+        left = [*self.pending, *self.wire.faults]
+        if not self.follower.has_died:
+            left += DEATHS
+        return [fault for fault in self.faults if fault not in left]
 
     @property
     def end(self) -> str:
@@ -254,13 +285,14 @@ def main() -> None:
             run = Run(Path(directory), faults, number)
             findings = run.play()
             ends[run.end] += 1
-            met.update(fault for fault in faults if fault not in run.pending)
+            met.update(run.met)
         if findings:
             wrong += 1
             print(f"run {number} {faults}: {findings}", flush=True)
         if number % 25 == 0:
             print(f"run {number}: {dict(ends)}", flush=True)
-    print(f"faults: {dict(met)}")
+    never = [fault for fault in (*ALL, EXPIRY) if not met[fault]]
+    print(f"faults that came: {dict(met)}; that never came: {never or 'none'}")
     print(f"{options.runs} runs ended {dict(ends)}; {wrong} of them wrong")
     sys.exit(bool(wrong))
 

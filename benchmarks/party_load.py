@@ -20,7 +20,7 @@ from ppsm.protocol.messages import Reply, Request, Terms
 from ppsm.protocol.transport import Transport
 
 # The least-squares growth of memory that counts as flat, for the second half of the rounds.
-FLAT_KB_PER_ROUND = 4.0
+FLAT_KB_PER_ROUND = 1.0
 
 
 class Timed:

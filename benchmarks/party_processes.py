@@ -29,8 +29,8 @@ from ppsm.privacy.ledger import roles
 from ppsm.protocol.desk import FollowerDesk
 from ppsm.protocol.identities import Identity, make_identities
 from ppsm.protocol.leader_round import LeaderRound
+from ppsm.protocol.messages import ReleasedVector
 from ppsm.protocol.policy import Allowance, Policy
-from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.service import make_app, server
 from ppsm.protocol.shared_market import Market, digest_of
@@ -40,6 +40,13 @@ TRUTH = np.array([8.123456789, 5.567891234, 6.912345678])
 DATASET, ALPHA = "tiny/rounds", 1.0
 GAS, POWER = "gas", "power"
 FORK = multiprocessing.get_context("fork")
+# Moments of drawing noise, right after a call of these: the desk's docstring tells what each leaves behind.
+MOMENTS: dict[str, tuple[Any, str]] = {
+    "charged": (Ledger, "spend"),
+    "drawn": (ReleasedVector, "of"),
+    "kept": (FollowerDesk, "_say"),
+    "noted": (Ledger, "note_draw"),
+}
 
 
 @dataclass
@@ -121,12 +128,15 @@ def free_port() -> int:
 class Follower:
     """The follower's service as a process that can be killed and started again.
 
-    ``clock_offset`` moves its clock while it runs.
+    ``clock_offset`` moves its clock while it runs. ``dies_at`` is a moment of drawing noise
+    (:data:`MOMENTS`) at which it kills itself, once.
     """
 
     def __init__(self, world: World, port: int, *, tls: bool = False) -> None:
         self.world, self.port, self.tls = world, port, tls
         self.clock_offset = FORK.Value("d", 0.0)
+        self.dies_at: str | None = None
+        self._died = FORK.Value("i", 0)
         self.process: Any = None
 
     @property
@@ -159,10 +169,30 @@ class Follower:
             return time.time() + float(self.clock_offset.value)
 
         roles.now = lambda: datetime.fromtimestamp(clock(), UTC)
+        self._prepare_death()
         identity = Identity.read(self.world.root / "identities" / GAS)
         desk = self.world.desk(clock)
-        app = make_app(desk, lambda: follower_page(desk))
+        app = make_app(desk)
         server(app, "127.0.0.1", self.port, identity if self.tls else None).run()
+
+    def _prepare_death(self) -> None:
+        if self.dies_at is None or self._died.value:
+            return
+        owner, name = MOMENTS[self.dies_at]
+        done = getattr(owner, name)
+
+        def last(*arguments: Any, **options: Any) -> Any:
+            result = done(*arguments, **options)
+            self._died.value = 1
+            os.kill(os.getpid(), signal.SIGKILL)
+            return result
+
+        setattr(owner, name, last)
+
+    @property
+    def has_died(self) -> bool:
+        """Whether the moment to die has come."""
+        return bool(self._died.value)
 
     def kill(self) -> None:
         """Kill -9."""
@@ -171,16 +201,17 @@ class Follower:
         if self.process is not None:
             self.process.join()
 
-    def limit_files(self, size: int | None) -> None:
-        """A full disk: no file of the process can grow beyond a size; None ends it."""
-        limit = resource.RLIM_INFINITY if size is None else size
-        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-
     def resident_mb(self) -> float:
         """Memory of the process."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
         return int(line.split()[1]) / 1024.0
+
+
+def limit_files(process: int, size: int | None) -> None:
+    """A full disk: no file of a process can grow beyond a size; None ends it."""
+    limit = resource.RLIM_INFINITY if size is None else size
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
 
 @contextmanager

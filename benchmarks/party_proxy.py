@@ -1,4 +1,4 @@
-"""A proxy between two parties that records all bytes and, where it is told to, spoils what it carries."""
+"""What stands between two parties: one that records all bytes, and one that spoils what it carries."""
 
 import http.client
 import random
@@ -17,10 +17,13 @@ FAULTS = (
     "send twice",
     "delay",
     "send old one again",
+    "deliver later",
     "spoil request",
     "spoil reply",
 )
 _HOP = ("connection", "keep-alive", "transfer-encoding", "content-length")
+# Method, path, headers and body.
+Sent = tuple[str, str, dict[str, str], bytes]
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Wire:
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)  # noqa: S311 - which fault comes is no secret
-        self.old: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.old: list[Sent] = []
+        self.held: list[Sent] = []
         self.lock = threading.Lock()
 
     def forwarded(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
@@ -74,6 +78,14 @@ class Wire:
         with self.lock:
             self.carried.append(record)
         return response.status, reply
+
+    def deliver_held(self, path: str) -> None:
+        """Send on what was held back until a request to another place has passed it."""
+        with self.lock:
+            late = [each for each in self.held if each[1] != path]
+            self.held = [each for each in self.held if each[1] == path]
+        for each in late:
+            self.forwarded(*each)
 
     def spoilt(self, content: bytes) -> bytes:
         """The same with one byte changed."""
@@ -100,6 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
         wire.on_event(self.path, "before")
         if fault == "lose request":
             return self._hang_up()
+        if fault == "deliver later":
+            wire.held.append((self.command, self.path, headers, body))
+            return self._hang_up()
         if fault == "delay":
             time.sleep(0.3 * wire.random.random())
         if fault == "spoil request":
@@ -115,6 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, reply = wire.forwarded(*request)
             if fault == "send twice":
                 status, reply = wire.forwarded(*request)
+            wire.deliver_held(self.path)
         except (OSError, http.client.HTTPException):
             return self._hang_up()
         wire.old.append(request)
@@ -163,3 +179,46 @@ class Proxy:
         """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class Recorder:
+    """Passes bytes on as they come, and keeps all of them: those to the service and those from it."""
+
+    def __init__(self, port: int) -> None:
+        self._parts: dict[bool, list[bytes]] = {True: [], False: []}
+        self._port, self._listener = port, socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def sent(self) -> bytes:
+        """All that went to the service."""
+        return b"".join(self._parts[True])
+
+    @property
+    def received(self) -> bytes:
+        """All that came from it."""
+        return b"".join(self._parts[False])
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near = self._listener.accept()[0]
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self._port))
+            for ends in ((near, far, True), (far, near, False)):
+                threading.Thread(target=self._pump, args=ends, daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket, to_service: bool) -> None:
+        try:
+            while part := source.recv(65536):
+                self._parts[to_service].append(part)
+                target.sendall(part)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            return

@@ -111,7 +111,7 @@ def test_show_lists_who_granted_and_who_released(
 def test_show_tells_of_an_entry_without_a_record(path: Path, run: Run) -> None:
     with Ledger(path)._file.transaction(write=True) as connection:
         head = tuple(chain.all_entries(connection))[-1]
-        forged = replace(head, sequence=head.sequence + 1, kind="spend", detail="{", previous=head.hash)
+        forged = replace(head, sequence=head.sequence + 1, kind="spend", detail="{}", previous=head.hash)
         chain.append(connection, forged)
     code, _, err = run("ledger", "show", "--dataset", "gas")
     assert code == 4

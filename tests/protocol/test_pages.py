@@ -1,5 +1,6 @@
-"""Both pages in a real browser: nothing is loaded from elsewhere, and they fit a phone."""
+"""Both pages in a real browser: they load nothing from elsewhere, fit a phone, and are dark where asked."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any
 import pytest
 
 from ppsm import load_case
-from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.service import make_app
 from tests.protocol.parties import FOLLOWER, LEADER, Parties
 from tests.protocol.wire import listening
@@ -20,16 +20,24 @@ PHONE, DESK = (390, 844), (1280, 900)
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
-        pytest.skip("there is no chromium")
+        pytest.skip("no Chromium is installed: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         started = driver.chromium.launch(
             executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],
+            args=[
+                *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+                *("--disable-component-update", "--disable-sync"),
+            ],
         )
         yield started
         started.close()
+
+
+def shown(browser: Any, size: tuple[int, int], **options: Any) -> Any:
+    """A window of a size."""
+    return browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
@@ -40,36 +48,37 @@ def test_the_followers_page_fits_and_loads_nothing(
     parties.leader(parties.in_memory(desk)).run()
     desk.store.note_refusal(LEADER, "403 signature", "The message is not signed by its sender.")
     word = (parties.identities[FOLLOWER].directory / "page-token").read_text()
-    with listening(make_app(desk, lambda: follower_page(desk))) as address:
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            http_credentials={"username": "me", "password": word},
-        )
+    with listening(make_app(desk)) as address:
+        context = shown(browser, size, http_credentials={"username": "me", "password": word})
         page, asked = context.new_page(), []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{address}/")
         assert page.locator("#left").inner_text().startswith("left 999")
         headings = page.locator("h2").all_inner_texts()
         wide = page.evaluate("document.documentElement.scrollWidth")
-        shown = page.locator("body").inner_text()
+        text = page.locator("body").inner_text()
+        budget = page.locator("meter").evaluate("each => [each.value, each.max]")
         context.close()
     assert headings == ["Budget", "Rounds", "Releases and their certificates", "Refused"]
     assert wide <= size[0]
     assert {url.split("/", 3)[2] for url in asked} == {address.split("/", 3)[2]}
     for said in ("done", "yes", "403 signature", LEADER):
-        assert said in shown
+        assert said in text
+    assert budget == [999, 1000]
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
 def test_the_leaders_page_fits_and_loads_nothing(
     browser: Any, leaders_page: Path, size: tuple[int, int]
 ) -> None:
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    context = shown(browser, size)
     page, asked = context.new_page(), []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(leaders_page.as_uri())
     pictures = page.locator("figure svg")
     assert pictures.count() == 3
+    titles = page.locator("figcaption").all_inner_texts()
+    assert titles == ["What we predicted", "What the follower predicted", "Cleared with the release"]
     for index in range(3):
         assert pictures.nth(index).bounding_box()["width"] > 300
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
@@ -77,3 +86,16 @@ def test_the_leaders_page_fits_and_loads_nothing(
     assert all(name in page.locator("body").inner_text() for name in plants)
     context.close()
     assert asked == [leaders_page.as_uri()]
+
+
+def test_pages_are_dark_where_that_is_asked_for(browser: Any, leaders_page: Path) -> None:
+    colours = {}
+    for scheme in ("light", "dark"):
+        context = shown(browser, PHONE, color_scheme=scheme)
+        page = context.new_page()
+        page.goto(leaders_page.as_uri())
+        style = page.locator("body").evaluate("each => getComputedStyle(each).backgroundColor")
+        colours[scheme] = sum(int(part) for part in re.findall(r"\d+", style)[:3])
+        context.close()
+    assert colours["light"] > 700
+    assert colours["dark"] < 150

@@ -1,21 +1,28 @@
 """Whole rounds in memory: the same as in one process, each message answered once, the budget exact."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ppsm import Sensitive
-from ppsm.errors import LedgerError, ProtocolError
+from ppsm import Ledger, Sensitive
+from ppsm.errors import LedgerError, ProtocolError, SolverError
 from ppsm.mechanism import PPSM, ModelBased, PPSM_p
 from ppsm.privacy import Released
+from ppsm.privacy.record import ReleaseRecord
+from ppsm.privacy.released import Receipt
 from ppsm.protocol import desk as desk_module
 from ppsm.protocol.desk import FollowerDesk, disagreements
-from ppsm.protocol.messages import Reply, Request, Terms
+from ppsm.protocol.messages import Noisy, NoisyMessage, Reply, Request, Restored, Strict, Terms
+from ppsm.protocol.signatures import encoded, signed_message
+from ppsm.protocol.transcript import Transcript, check_transcript
 from ppsm.protocol.transport import InMemoryTransport, RefusedError, UnreachableError
 from tests.mechanism.conftest import DATASET, TRUTH
-from tests.protocol.parties import ALPHA, LEADER, OTHER, Parties, policy
+from tests.protocol.parties import ALPHA, FOLLOWER, LEADER, OTHER, Parties, policy
 
 
 class Stopped(BaseException):
@@ -129,25 +136,137 @@ def test_both_sides_killed_at_a_message_go_on(parties: Parties, kind: str, when:
     assert len(ours) == 6
 
 
-def test_noise_that_was_lost_in_a_crash_is_not_drawn_again(
-    parties: Parties, monkeypatch: pytest.MonkeyPatch
-) -> None:
+MOMENTS = ("charged", "drawn", "kept", "noted")
+
+
+def killed_while_drawing(parties: Parties, moment: str, monkeypatch: pytest.MonkeyPatch) -> list[Released]:
+    """Kill the follower right after a moment of drawing noise; all noise that was drawn."""
+    drawn: list[Released] = []
     desk = parties.desk()
-    drawn = FollowerDesk._drawn
+    spend, say, note = Ledger.spend, FollowerDesk._say, Ledger.note_draw
 
-    def killed(self: FollowerDesk, terms: Terms, purpose: str) -> Released:
-        drawn(self, terms, purpose)
-        raise Stopped
+    def spending(self: Ledger, draft: ReleaseRecord, **options: bool) -> Receipt:
+        receipt = spend(self, draft, **options)
+        if moment == "charged":
+            raise Stopped
+        return receipt
 
-    monkeypatch.setattr(FollowerDesk, "_drawn", killed)
+    def saying(self: FollowerDesk, message: Request, body: Strict, kind: str, **options: bool) -> None:
+        if isinstance(body, Noisy):
+            drawn.append(body.released.to_released())
+            if moment == "drawn":
+                raise Stopped
+        say(self, message, body, kind, **options)
+        if kind == "noisy" and moment == "kept":
+            raise Stopped
+
+    def noting(self: Ledger, receipt: Receipt, content: bytes) -> None:
+        note(self, receipt, content)
+        if moment == "noted":
+            raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "spend", spending)
+        patched.setattr(FollowerDesk, "_say", saying)
+        patched.setattr(Ledger, "note_draw", noting)
+        with pytest.raises(Stopped):
+            parties.leader(parties.in_memory(desk)).run()
+    return drawn
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_follower_killed_while_it_draws_goes_on_with_the_same_charge(
+    parties: Parties, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = killed_while_drawing(parties, moment, monkeypatch)
+    assert spent(parties) == 1
+    desk = parties.desk()
+    result = parties.leader(parties.in_memory(desk)).run()
+    assert result.told is not None
+    assert spent(parties) == 1
+    if moment in ("kept", "noted"):  # what is on the disk is what leaves
+        assert result.dossier.noisy.values.tolist() == drawn[0].values.tolist()
+    kinds = [entry.kind for entry in parties.keeper.entries()]
+    assert (kinds.count("spend"), kinds.count("draw")) == (1, 1)
+    assert disagreements(desk.ledger, desk.store) == []
+    assert parties.keeper.verify().ok
+
+
+def test_noise_that_was_noted_is_never_drawn_again(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody sets the follower's store back, and not its ledger: the noise may have been seen."""
+    killed_while_drawing(parties, "charged", monkeypatch)
+    rounds = parties.root / "gas" / "rounds.db"
+    before = rounds.read_bytes()
+    cut_off = Lossy(parties.desk(), after=stop_at("ask"))
     with pytest.raises(Stopped):
-        parties.leader(parties.in_memory(desk)).run()
-    monkeypatch.undo()
+        parties.leader(cut_off).run()
+    rounds.write_bytes(before)
     with pytest.raises(ProtocolError, match="lost"):
         parties.leader(parties.in_memory(parties.desk())).run()
     assert spent(parties) == 1
     parties.leader(parties.in_memory(parties.desk())).run()  # a new round
     assert spent(parties) == 2
+
+
+def stop_at(kind: str) -> Callable[[Request, Reply], Reply]:
+    def stop(message: Request, reply: Reply) -> Reply:
+        if message.kind == kind:
+            raise Stopped
+        return reply
+
+    return stop
+
+
+def test_a_charge_is_not_used_under_another_policy(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed_while_drawing(parties, "charged", monkeypatch)
+    other = parties.desk(policy(epsilon=0.5))
+    with pytest.raises(ProtocolError, match="lost"):
+        parties.leader(parties.in_memory(other)).run()
+    assert spent(parties) == 1
+
+
+def test_a_round_of_a_market_that_was_changed_is_over(parties: Parties) -> None:
+    with pytest.raises(Stopped):
+        parties.leader(Lossy(parties.desk(), after=stop_at("ask"))).run()
+    desk = parties.desk()
+    desk.market = type(desk.market)(desk.market.side, "f" * 64)
+    with pytest.raises(ProtocolError, match="another market by now"):
+        parties.leader(parties.in_memory(desk)).run()
+
+
+def test_a_ledger_that_was_set_back_is_not_charged(parties: Parties) -> None:
+    file = parties.root / "gas" / "ledger.db"
+    before, desk = file.read_bytes(), parties.desk()
+    parties.leader(parties.in_memory(desk)).run()
+    parties.keeper.close()
+    file.write_bytes(before)
+    with pytest.raises(ProtocolError, match="ledger cannot be used"):
+        parties.leader(parties.in_memory(desk), patience_s=0.0).run()
+    with pytest.raises(LedgerError, match="not charged the noisy vector"):
+        parties.desk()  # nor by one that is started now
+    assert spent(parties) == 0
+
+
+def test_two_followers_on_one_ledger_release_one_draw_of_a_charge(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes answer the same request at the same time, by mistake."""
+    first, second = parties.desk(), parties.desk()
+    say, replies = FollowerDesk._say, []
+
+    def overtaken(self: FollowerDesk, message: Request, body: Strict, kind: str, **options: bool) -> None:
+        if self is first and kind == "noisy":
+            replies.append(second.receive(LEADER, message))
+        say(self, message, body, kind, **options)
+
+    monkeypatch.setattr(FollowerDesk, "_say", overtaken)
+    with pytest.raises(ProtocolError, match="cannot be used"):
+        parties.leader(parties.in_memory(first)).run()
+    monkeypatch.undo()
+    result = parties.leader(parties.in_memory(parties.desk())).run()
+    assert isinstance(replies[0], NoisyMessage)
+    assert result.dossier.noisy.values.tolist() == replies[0].body.released.values
+    assert spent(parties) == 1
 
 
 def test_noise_outlives_a_full_disk(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +299,11 @@ def test_a_ledger_in_trouble_is_waited_for(parties: Parties, monkeypatch: pytest
     desk = parties.desk()
     spend, failures = desk.ledger.spend, [1, 2]
 
-    def backwards(draft: object) -> object:
+    def backwards(draft: ReleaseRecord, **options: bool) -> Receipt:
         if failures:
             failures.pop()
             raise LedgerError("The clock runs backwards.")
-        return spend(draft)  # type: ignore[arg-type]
+        return spend(draft, **options)
 
     monkeypatch.setattr(desk.ledger, "spend", backwards)
     parties.leader(parties.in_memory(desk)).run()
@@ -251,6 +370,93 @@ def test_a_false_release_is_found_out(parties: Parties, monkeypatch: pytest.Monk
     with pytest.raises(ProtocolError, match="not faithful"):
         parties.leader(parties.in_memory(desk)).run()
     assert desk.store.rounds()[0].last == "closed"
+
+
+def test_a_long_complaint_of_a_solver_ends_the_round_in_one_line(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise SolverError("nothing\nfits\n" * 500)
+
+    monkeypatch.setattr(PPSM, "answer", fails)
+    with pytest.raises(ProtocolError, match=r"\(unsolved\): Steps 3a and 3b .* nothing fits nothing"):
+        parties.leader(parties.in_memory(parties.desk())).run()
+
+
+class Lying(InMemoryTransport):
+    """A follower that says something else than its desk does, and signs it."""
+
+    def __init__(self, parties: Parties, kind: str, lie: Callable[[Any], Strict]) -> None:
+        super().__init__(parties.desk(), LEADER)
+        self._identity, self._kind, self._lie = parties.identities[FOLLOWER], kind, lie
+
+    def deliver(self, message: Request) -> Reply:
+        reply = super().deliver(message)
+        if reply.kind != self._kind:
+            return reply
+        return signed_message(  # type: ignore[return-value]  # a reply again
+            self._identity,
+            self._lie(reply.body),
+            kind=reply.kind,
+            round_id=reply.round,
+            recipient=reply.recipient,
+            time=datetime.fromisoformat(reply.time),
+            before=message,
+        )
+
+
+def test_a_follower_that_answers_another_question_is_found_out(parties: Parties) -> None:
+    def lie(body: Noisy) -> Noisy:
+        return body.model_copy(update={"terms": body.terms.model_copy(update={"day": "2026-01-16"})})
+
+    with pytest.raises(ProtocolError, match="not what was asked for"):
+        parties.leader(Lying(parties, "noisy", lie)).run()
+
+
+@pytest.mark.parametrize("part", ["labels", "record", "receipt"])
+def test_a_release_of_something_else_is_found_out(parties: Parties, part: str) -> None:
+    def lie(body: Restored) -> Restored:
+        told = body.released
+        assert told.receipt is not None
+        others: dict[str, dict[str, Any]] = {
+            "labels": {"labels": told.labels[::-1]},
+            "record": {"record": told.record.model_copy(update={"purpose": "another"})},
+            "receipt": {"receipt": told.receipt.model_copy(update={"sequence": 99})},
+        }
+        return body.model_copy(update={"released": told.model_copy(update=others[part])})
+
+    leader = parties.leader(Lying(parties, "restored", lie))
+    with pytest.raises(ProtocolError, match="does not come from D~"):
+        leader.run()
+    kept = Transcript(kept_by=LEADER, messages=leader.store.messages(leader.round_id))
+    found = check_transcript(kept, parties.identities[LEADER].public_keys).findings
+    assert found == ("The released vector does not come from the noisy one.",)
+
+
+def test_one_request_that_comes_many_times_at_once_is_answered_once(parties: Parties) -> None:
+    seen: list[Request] = []
+
+    def stop(message: Request) -> None:
+        seen.append(message)
+        raise Stopped
+
+    desk = parties.desk()
+    with pytest.raises(Stopped):
+        parties.leader(Lossy(desk, before=stop)).run()
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda _: desk.receive(LEADER, seen[0]), range(16)))
+    assert len({encoded(reply) for reply in replies}) == 1
+    assert spent(parties) == 1
+
+
+def test_a_round_with_somebody_else_is_not_gone_on_with(parties: Parties) -> None:
+    with pytest.raises(Stopped):
+        parties.leader(Lossy(parties.desk(), after=stop_at("ask"))).run()
+    leader = parties.leader(parties.in_memory(parties.desk()))
+    unfinished = leader.round_id
+    leader.follower = OTHER
+    assert leader._unfinished() is None
+    assert parties.leader(parties.in_memory(parties.desk())).round_id == unfinished
 
 
 def test_another_market_is_refused(parties: Parties) -> None:

@@ -8,25 +8,25 @@ import shutil
 import socket
 import ssl
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
-import numpy as np
 import pytest
 from benchmarks.party_proxy import FAULTS, Proxy, Wire
+from benchmarks.secret_forms import found
 from fastapi.testclient import TestClient
 
 from ppsm.errors import InputError, ProtocolError
 from ppsm.protocol.desk import disagreements
-from ppsm.protocol.door import Rates
 from ppsm.protocol.identities import Identity, make_identities
 from ppsm.protocol.messages import Terms
-from ppsm.protocol.round_pages import follower_page
-from ppsm.protocol.service import make_app, server
+from ppsm.protocol.service import Rates, make_app, server
+from ppsm.protocol.signatures import encoded
 from ppsm.protocol.transport import HttpTransport, RefusedError, UnreachableError
 from tests.mechanism.conftest import DATASET, TRUTH
 from tests.protocol.parties import FOLLOWER, LEADER, OTHER, Parties, policy
-from tests.protocol.wire import forms_of, listening
+from tests.protocol.wire import listening
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,7 +57,9 @@ def no_certificate(address: str, parties: Parties) -> None:
     raise RefusedError(told.status_code, told.json()["code"], told.json()["message"])
 
 
-def test_strange_and_expired_certificates_get_no_connection(parties: Parties, tmp_path: Path) -> None:
+def test_strange_and_expired_certificates_get_no_connection(
+    parties: Parties, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     strangers = make_identities(tmp_path / "strangers", [FOLLOWER, LEADER])
     old = make_identities(tmp_path / "old", [FOLLOWER, LEADER], lifetime=-datetime.timedelta(seconds=1))
     with listening(make_app(parties.desk()), parties.identities[FOLLOWER]) as address:
@@ -71,6 +73,7 @@ def test_strange_and_expired_certificates_get_no_connection(parties: Parties, tm
             shutil.copy(parties.identities[LEADER].directory / "authority.pem", mixed / "authority.pem")
             with pytest.raises(UnreachableError):
                 HttpTransport(address, Identity.read(mixed)).terms()
+    assert caplog.text.count("refused a connection: unable to get local issuer certificate") == 2
     with (
         listening(make_app(parties.desk()), old[FOLLOWER]) as address,
         pytest.raises(UnreachableError, match="expired"),
@@ -93,6 +96,39 @@ def test_who_is_not_known_is_told_nothing_and_noted(
     assert len(desk.store.refusals()) == 3
 
 
+def test_a_certificate_of_nobody_we_know_is_not_enough(
+    parties: Parties, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The authority vouches for the rival, but the follower has neither its key nor a place for it."""
+    known = parties.identities[FOLLOWER]
+    closed = replace(known, peers={LEADER: known.peers[LEADER]})
+    desk = parties.desk()
+    desk.identity = closed
+    with listening(make_app(desk), known) as address:
+        with pytest.raises(RefusedError) as refusal:
+            HttpTransport(address, parties.identities[OTHER]).terms()
+        assert HttpTransport(address, parties.identities[LEADER]).terms().follower == FOLLOWER
+    assert refusal.value.status == 401
+    assert "refused nobody we know: 401 credentials" in caplog.text
+
+
+def test_a_wrong_signature_is_refused_and_noted(parties: Parties, caplog: pytest.LogCaptureFixture) -> None:
+    """Made up, or taken from another message: 403 on every path, in the log and on the page."""
+    desk = parties.desk()
+    result = parties.leader(parties.in_memory(desk)).run()
+    client, said = TestClient(make_app(desk)), desk.store.messages(result.round_id)
+    headers = token(parties) | {"Content-Type": "application/json"}
+    for message, other in ((said[0], said[2]), (said[2], said[4]), (said[4], said[0])):
+        for signature in ("0" * 128, message.signature[::-1], said[1].signature, other.signature):
+            body = encoded(message.model_copy(update={"signature": signature}))
+            path = f"/v1/rounds/{message.round}/{message.kind}"
+            reply = client.put(path, content=body, headers=headers)
+            assert (reply.status_code, reply.json()["code"]) == (403, "signature")
+    assert caplog.text.count(f"refused {LEADER}: 403 signature") == 12
+    assert len(desk.store.refusals()) == 12
+    assert parties.keeper.balance(DATASET).spent == 1
+
+
 def test_a_party_without_a_place_in_the_policy_may_not_ask(parties: Parties) -> None:
     rules = policy()
     closed = rules.model_copy(update={"parties": {LEADER: rules.parties[LEADER]}})
@@ -102,7 +138,8 @@ def test_a_party_without_a_place_in_the_policy_may_not_ask(parties: Parties) -> 
 
 
 def test_sizes_and_rates_are_limited(parties: Parties) -> None:
-    client = TestClient(make_app(parties.desk(policy(largest_request_bytes=1000, requests_per_minute=5.0))))
+    desk = parties.desk(policy(largest_request_bytes=1000, requests_per_minute=5.0))
+    client = TestClient(make_app(desk))
     path = f"/v1/rounds/{'0' * 32}/ask"
     assert client.put(path, content=b"x" * 2000, headers=token(parties)).status_code == 413
 
@@ -114,6 +151,7 @@ def test_sizes_and_rates_are_limited(parties: Parties) -> None:
     codes = [client.get("/v1/terms", headers=token(parties)).status_code for _ in range(10)]
     assert codes[0] == 200
     assert codes[-1] == 429
+    assert {note.code for note in desk.store.refusals()} == {"413 size"}
 
 
 def test_rates_recover_and_do_not_grow_without_end() -> None:
@@ -187,7 +225,7 @@ def page_password(parties: Parties) -> dict[str, str]:
 def test_the_page_is_for_the_followers_own_people(parties: Parties) -> None:
     desk = parties.desk()
     parties.leader(parties.in_memory(desk)).run()
-    client = TestClient(make_app(desk, lambda: follower_page(desk)))
+    client = TestClient(make_app(desk))
     for headers in ({}, token(parties), {"Authorization": "Basic eDp5"}):
         assert client.get("/", headers=headers).status_code == 401
     page = client.get("/", headers=page_password(parties))
@@ -196,7 +234,7 @@ def test_the_page_is_for_the_followers_own_people(parties: Parties) -> None:
     assert "left 999" in page.text
     assert "401 password" in page.text
     assert "http://" not in page.text
-    assert not any(form.encode() in page.content for form in forms_of(np.array(TRUTH)))
+    assert not found(page.content, TRUTH)
 
 
 def test_a_leader_loses_patience_with_one_sentence(parties: Parties) -> None:

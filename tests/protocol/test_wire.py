@@ -1,10 +1,13 @@
 """What a round says on the wire and leaves in files, searched for what must not be there."""
 
+import base64
+import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.secret_forms import found, unit_data, unlinked_fleets
 from pydantic import ValidationError
 
 from ppsm import Ledger, Sensitive, load_case
@@ -22,41 +25,38 @@ from ppsm.protocol.signatures import encoded
 from ppsm.protocol.transport import InMemoryTransport
 from tests.mechanism.conftest import DATASET
 from tests.protocol.parties import FOLLOWER, LEADER, policy
-from tests.protocol.wire import binary_forms_of, forms_of
+
+
+def test_a_number_is_found_in_whatever_form() -> None:
+    value = 7266.393312345678
+    forms = (
+        *(b"[7266.393312345678]", b"7,266.393", b"7.266393312e+03", b"7266393.312345", b">7266.3933<"),
+        *(struct.pack("<d", value), b"x" + struct.pack(">f", value), struct.pack(">d", value).hex().encode()),
+        *(base64.b64encode(bytes(skipped) + struct.pack("<d", value) + b"more") for skipped in range(4)),
+    )
+    for form in forms:
+        assert found(b"before " + form + b" after", [value]) == [value], form
+    for other in (b"7266.394", b"17266.3933", b"7266.4", struct.pack("<d", value + 1e-9)):
+        assert not found(other, [value, 0.0])
 
 
 def test_no_true_demand_is_on_the_wire(recorded: dict[str, Any]) -> None:
-    everything = b"".join(each.request + each.reply for each in recorded["wire"].carried)
+    everything = recorded["recorder"].sent + recorded["recorder"].received
     truth = recorded["truth"]
-    both = np.append(truth, [truth.sum(), truth.mean()])
-    assert not [form for form in forms_of(both) if form.encode() in everything]
-    assert not [form for form in binary_forms_of(both) if form in everything]
+    assert not found(everything, [*truth, truth.sum(), truth.mean()])
     noisy = recorded["result"].dossier.noisy.values
-    assert [form for form in forms_of(noisy) if form.encode() in everything]  # the search finds what is there
+    assert len(found(everything, noisy)) == noisy.size  # the search finds what is there
+    assert b"content-encoding" not in everything.lower()
 
 
 def test_no_unit_data_are_on_the_wire(recorded: dict[str, Any]) -> None:
-    sent = b"".join(each.request for each in recorded["wire"].carried)
-    case = recorded["leader"]
-    rows = [
-        *[
-            value
-            for row in case.fleets
-            for value in (row.no_load_usd_per_h, row.start_usd, row.ramp_mw_per_h)
-        ],
-        *[row.price_usd_per_mwh for row in case.bids],
-        *[row.load_mw for row in case.buses],
-        *[row.heat_rate_mmbtu_per_mwh for row in case.links],
-        recorded["result"].cleared.leader_cost,
-    ]
-    numbers = np.array([value for value in rows if value])
-    assert numbers.size > 40
-    assert not [form for form in forms_of(numbers) if form.encode() in sent]
-    assert not [form for form in binary_forms_of(numbers) if form in sent]
-    plants = {row.fleet for row in case.links}
-    strangers = [row.fleet for row in case.fleets if row.fleet not in plants]
+    everything, case = recorded["recorder"].sent + recorded["recorder"].received, recorded["leader"]
+    numbers = [*np.ravel(unit_data(case)), recorded["result"].cleared.leader_cost]
+    assert np.count_nonzero(numbers) > 40
+    assert not found(everything, numbers)
+    strangers = unlinked_fleets(case)
     assert strangers
-    assert not [name for name in strangers if f'"{name}"'.encode() in sent]
+    assert not [name for name in strangers if f'"{name}"'.encode() in everything]
 
 
 def test_nothing_outside_the_schema_is_on_the_wire(recorded: dict[str, Any]) -> None:
@@ -77,14 +77,16 @@ def test_nothing_outside_the_schema_is_on_the_wire(recorded: dict[str, Any]) -> 
 
 def test_files_and_pages_hold_no_secret(recorded: dict[str, Any]) -> None:
     """All that either side keeps, but for the ledger, whose key is the follower's own."""
-    forms = [form.encode() for form in forms_of(recorded["truth"])] + binary_forms_of(recorded["truth"])
     files = [file for file in recorded["root"].rglob("*") if file.is_file()]
     assert len(files) > 10
     for file in files:
-        content = file.read_bytes()
-        assert not [form for form in forms if form in content], file
+        assert not found(file.read_bytes(), recorded["truth"]), file
     page = follower_page(recorded["desk"]).encode()
-    assert not [form for form in forms if form in page]
+    assert not found(page, recorded["truth"])
+    units = np.ravel(unit_data(recorded["leader"]))
+    followers = [*(recorded["root"] / "archive").rglob("*.json"), recorded["root"] / "follower.db"]
+    for content in (page, *(file.read_bytes() for file in followers)):
+        assert not found(content, units)
 
 
 def test_each_side_with_its_part_of_the_case_gets_what_one_process_gets(tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
-"""A service that listens, and what is searched for in what it says."""
+"""A service that listens."""
 
 import socket
-import struct
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from ppsm.protocol.identities import Identity
 from ppsm.protocol.service import server
@@ -30,19 +27,3 @@ def listening(app: Any, identity: Identity | None = None) -> Iterator[str]:
     finally:
         service.should_exit = True
         thread.join()
-
-
-# What is searched for: numbers as text with all or fewer digits, and as they are kept in memory.
-def forms_of(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[str]:
-    return [
-        form for each in values for form in (repr(float(each)), f"{each:.6f}", f"{each:.4f}", f"{each:.3f}")
-    ]
-
-
-def binary_forms_of(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[bytes]:
-    return [struct.pack(code, each) for each in values for code in ("<d", ">d", "<f", ">f")]
-
-
-def jittered(values: Any, seed: int) -> Any:
-    """Numbers that nobody has by accident."""
-    return values * (1.0 + 1e-3 * np.random.default_rng(seed).random(np.shape(values)))

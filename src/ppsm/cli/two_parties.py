@@ -14,8 +14,9 @@ from ppsm.cli import options
 from ppsm.cli.app import EXIT_NO_ANSWER, app, examples, interruptible
 from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import read_secret
-from ppsm.errors import InputError, LedgerError
+from ppsm.errors import InputError
 from ppsm.extras import insist_on
+from ppsm.files import alone
 
 if TYPE_CHECKING:
     from ppsm.protocol.leader_round import LeaderResult
@@ -63,10 +64,9 @@ def serve(
     insist_on("protocol", "what two parties do")
     from ppsm.coordinations.gas_side import GasSide
     from ppsm.privacy import Ledger
-    from ppsm.protocol.desk import FollowerDesk, disagreements
+    from ppsm.protocol.desk import FollowerDesk
     from ppsm.protocol.identities import Identity
     from ppsm.protocol.policy import Policy
-    from ppsm.protocol.round_pages import follower_page
     from ppsm.protocol.round_store import RoundStore
     from ppsm.protocol.service import make_app, server
     from ppsm.protocol.shared_market import Market
@@ -76,12 +76,12 @@ def serve(
     secret = read_secret(loaded, demand, gas_stress, rules.dataset)
     home = writable_directory(rounds)
     home.chmod(0o700)
-    store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
-    for finding in disagreements(book, store):
-        raise LedgerError(f"{finding} Restore the ledger or the rounds that belong together.")
-    desk = FollowerDesk(Market(GasSide(loaded), market_digest(loaded)), secret, book, rules, who, store, home)
-    with interruptible():
-        server(make_app(desk, lambda: follower_page(desk)), host, port, who if tls else None).run()
+    busy = f"another follower is at work in {home}: end it, or choose another --rounds."
+    market = Market(GasSide(loaded), market_digest(loaded))
+    with interruptible(), alone(home / "follower.lock", busy):
+        store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
+        desk = FollowerDesk(market, secret, book, rules, who, store, home)
+        server(make_app(desk), host, port, who if tls else None).run()
 
 
 @leader_commands.command(
@@ -121,7 +121,8 @@ def run(
     home = writable_directory(out)
     name = _other_party(list(who.peers), follower_name)
     transport = HttpTransport(follower, who)
-    with interruptible():
+    busy = f"another leader is at work in {home}: wait for it, or choose another --out."
+    with interruptible(), alone(home / "leader.lock", busy):
         market = Market(GaucCoordination(loaded, power_stress, time_limit=time_limit), market_digest(loaded))
         store = RoundStore(home / "rounds.db")
         leader = LeaderRound(

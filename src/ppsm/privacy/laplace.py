@@ -94,7 +94,8 @@ class LaplaceMechanism:
     ) -> Released:
         """Charge the ledger, then add secure noise to a secret: the only way to a private release.
 
-        Data of a day are charged once, however often this is interrupted: see :meth:`Ledger.note_draw`.
+        What is kept, and data of a day, are charged once, however often this is interrupted: see
+        :meth:`Ledger.note_draw`.
 
         Parameters
         ----------
@@ -107,8 +108,8 @@ class LaplaceMechanism:
         recipient
             To whom it goes, where recipients have budgets of their own.
         keep
-            For data of a day: called with the release before the ledger notes that its noise is drawn; what
-            it keeps is what to go on from after an interruption.
+            Called with the release before the ledger notes that its noise is drawn; what it keeps is what to
+            go on from after an interruption. The purpose then is that of this release and of no other.
         """
         if refusal := refusal_of(secret):
             del secret
@@ -125,7 +126,8 @@ class LaplaceMechanism:
             )
         noise = ExactLaplace(size=secret.dimension, scale=self.scale)
         on_total = None if self.total_scale is None else ExactLaplace(size=1, scale=self.total_scale)
-        receipt = ledger.spend(draft)
+        noted = keep is not None or secret.day is not None
+        receipt = ledger.spend(draft, noted=noted)
         values = apply_sealed(secret, noise.add_to)
         total = None if on_total is None else self._measured_total(secret, on_total.add_to)
         released = Released(
@@ -135,9 +137,9 @@ class LaplaceMechanism:
             receipt=receipt,
             total=total,
         )
-        if secret.day is not None:
-            if keep is not None:
-                keep(released)
+        if keep is not None:
+            keep(released)
+        if noted:
             ledger.note_draw(receipt, released.noise_content)
         return released
 

@@ -12,6 +12,8 @@ class PrivacyTuning:
     shares: tuple[float, ...] = tuple(round(0.05 * step, 2) for step in range(17))
     # How long to wait for other processes that write to a ledger.
     ledger_wait_s: float = 10.0
+    # What SQLite may keep of a ledger in memory.
+    ledger_cache_kb: int = 256
     # Runs of a mechanism between two calls of ``progress``.
     rows_at_once: int = 500
     # Cells of a histogram, without the finer ones at both ends.

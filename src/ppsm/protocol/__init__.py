@@ -27,7 +27,7 @@ hash of the one before it, so that all of a round is one chain, which both sides
     desk             the follower's: one message in, one reply out
     leader_round     the leader's whole round
     transport        between the two, in memory or over HTTP
-    service, door    the desk over HTTP: its paths; who is let in, how often, with how much
+    service          the desk over HTTP: its paths; who is let in, how often, with how much
     dossiers         what each side writes down, and seals on it
     round_pages      what each side can look at
     tuning           how long to wait, and how much to take

@@ -2,23 +2,33 @@
 
 A message is put on the disk before it is acted upon, its reply before it is given out. A message that comes
 again gets the reply that it got before. Where the desk was stopped in between, the round goes on from what is
-on the disk: steps 3a and 3b are done again, since they see no secret; noise is not drawn again. If the ledger
-was charged and the noise did not reach the disk, the round ends (``lost``): the budget is spent, nothing was
-released.
+on the disk: steps 3a and 3b are done again, since they see no secret. Noise goes through four states::
+
+    charged     the ledger is charged, and says that this charge is open
+    drawn       in the memory of this process alone
+    kept        the signed reply is on the disk
+    noted       the ledger has its fingerprint: only now may the reply leave
+
+Stopped before the noise is kept, the same charge draws once more: nobody has seen the first draw. Stopped
+before it is noted, the reply on the disk is noted and given out. A charge whose noise was noted, and whose
+reply is not on the disk, is of a store that was set back: the round ends (``lost``).
 """
 
 import logging
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
-from ppsm.errors import BudgetExceededError, LedgerError, PpsmError
+from ppsm.errors import BudgetExceededError, InputError, LedgerError, PpsmError, PrivacyError
 from ppsm.mechanism.coordination import Decision, FollowerSide
 from ppsm.mechanism.predictors import ModelBased
 from ppsm.mechanism.steps import StepLog, fidelity_output
 from ppsm.privacy import Ledger, Released, Sensitive
+from ppsm.privacy.released import Receipt
 from ppsm.protocol.dossiers import archive_round
 from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import (
@@ -63,7 +73,8 @@ class _EndedError(Exception):
 
     def __init__(self, code: FailureCode, message: str, *, free: bool = False) -> None:
         super().__init__(message)
-        self.body, self.free = Failed(code=code, message=message), free
+        # A solver may have much to say, in lines; a message has one, of an end.
+        self.body, self.free = Failed(code=code, message=" ".join(message.split())[:1000]), free
 
 
 class FollowerDesk:
@@ -100,6 +111,9 @@ class FollowerDesk:
         self._solving = threading.Lock()
         # Noise that is drawn and could not be put on the disk yet.
         self._unsaved: dict[str, Released] = {}
+        self._newest: Receipt | None = None
+        for finding in disagreements(ledger, store):
+            raise LedgerError(f"{finding} Restore the ledger or the rounds that belong together.")
 
     def terms(self, party: str) -> Terms:
         """What a party may ask for."""
@@ -135,7 +149,9 @@ class FollowerDesk:
         """All that was said in a round, for the party that it was said with."""
         self._insist_on_party(party)
         self._insist_on_round(party, round_id)
-        return self.store.messages(round_id)
+        messages = self.store.messages(round_id)
+        self._note_draw(messages[-1])
+        return messages
 
     def _insist_on_party(self, party: str) -> None:
         if party not in self.policy.parties or party not in self.identity.peers:
@@ -158,7 +174,7 @@ class FollowerDesk:
                     409, "altered", "Another message stands in its place: repeat what was sent."
                 )
             if message.number + 1 < len(kept):
-                return kept[message.number + 1]  # type: ignore[return-value]  # a request's successor
+                return self._given_out(message)
             again = True
         else:
             self._insist_on_place(message, kept)
@@ -166,16 +182,27 @@ class FollowerDesk:
         try:
             if not again:
                 self._note(party, message)
-            body, kind = self._answer(message, kept, again=again)
-            free = False
+            self._answer(message, kept, again=again)
         except _EndedError as end:
-            body, kind, free = end.body, "failed", end.free
             LOG.warning("round %s with %s ended: %s", message.round, party, end.body.code)
-        reply = self._signed(message, body, kind)
-        self.store.append(reply, costs_nothing=free)
-        self._unsaved.pop(message.round, None)
+            self._say(message, end.body, "failed", costs_nothing=end.free)
+        reply = self._given_out(message)
         self._write_down(reply)
         return reply
+
+    def _given_out(self, message: Request) -> Reply:
+        """The reply to a message as it is on the disk: nothing else leaves."""
+        reply = self.store.messages(message.round)[message.number + 1]
+        self._note_draw(reply)
+        return reply  # type: ignore[return-value]  # a request's successor
+
+    def _note_draw(self, message: Request | Reply) -> None:
+        """Have the ledger note noise that is about to leave; noted before, nothing happens."""
+        if isinstance(message, NoisyMessage):
+            released = message.body.released.to_released()
+            if released.receipt is not None:
+                with self._ledger_at_hand():
+                    self.ledger.note_draw(released.receipt, released.noise_content)
 
     def _write_down(self, reply: Reply) -> None:
         """Dossier, transcript and seal, where a round has come to something; all of it is in the store."""
@@ -207,8 +234,9 @@ class FollowerDesk:
             if count + 1 > allowance.rounds or spent + cost > allowance.epsilon * (1 + TUNING.allowance_room):
                 raise _EndedError(
                     "limit",
-                    f"The policy allows {allowance.rounds} rounds and epsilon = {allowance.epsilon:g} in "
-                    f"{allowance.window_days:g} days, and {count} with {spent:g} were asked for: ask later.",
+                    f"The policy allows at most {allowance.rounds} rounds and epsilon = "
+                    f"{allowance.epsilon:g} in {allowance.window_days:g} days; rounds so far: {count}, with "
+                    f"epsilon = {spent:g} in all: ask later.",
                     free=True,
                 )
 
@@ -219,19 +247,28 @@ class FollowerDesk:
             self.store.open(message, party)
             raise
 
-    def _answer(self, message: Request, kept: list[Request | Reply], *, again: bool) -> tuple[Strict, str]:
-        """The reply's body and kind."""
+    def _answer(self, message: Request, kept: list[Request | Reply], *, again: bool) -> None:
+        """Put the reply on the disk."""
         if isinstance(message, AskMessage):
-            return self._noise(message, again=again), "noisy"
+            self._noise(message, again=again)
+            return
         self._insist_on_time(message)
         if isinstance(message, AbandonMessage):
-            return Closed(), "closed"
+            self._say(message, Closed(), "closed")
+            return
         noisy = next(each.body for each in kept if isinstance(each, NoisyMessage))
+        self._insist_on_market(noisy.terms)
         with soon(self._solving):
             if isinstance(message, DecisionMessage):
-                return self._restored(noisy, message.body), "restored"
-            restored = next(each.body for each in kept if isinstance(each, RestoredMessage))
-            return self._outcome(restored, message), "outcome"
+                self._say(message, self._restored(noisy, message.body), "restored")
+            else:
+                restored = next(each.body for each in kept if isinstance(each, RestoredMessage))
+                self._say(message, self._outcome(restored, message), "outcome")
+
+    def _insist_on_market(self, terms: Terms) -> None:
+        """End a round of a market that was another one when the desk was last started."""
+        if terms.market != self.market.digest:
+            raise _EndedError("market", "The follower serves another market by now: begin a new round.")
 
     def _insist_on_time(self, message: Request) -> None:
         """End a round that has waited for too long; by our clock, not the sender's."""
@@ -243,7 +280,7 @@ class FollowerDesk:
                 f"The round had to go on within {self.policy.round_timeout_s:g} s: begin a new one.",
             )
 
-    def _noise(self, message: AskMessage, *, again: bool) -> Noisy:
+    def _noise(self, message: AskMessage, *, again: bool) -> None:
         """Step 1, once."""
         party, terms = message.sender, self.terms(message.sender)
         if message.body != Ask(market=terms.market, dataset=terms.dataset, day=terms.day):
@@ -251,35 +288,60 @@ class FollowerDesk:
                 "market", "Market, data set or day are not those of the terms: ask for the terms.", free=True
             )
         purpose = purpose_of(message.round, party)
-        noisy = self._unsaved.get(message.round)
-        try:
-            if noisy is None and again and self._was_charged(purpose):
+
+        def keep(released: Released) -> None:
+            self._unsaved[message.round] = released
+            self._newest = released.receipt or self._newest
+            self._say(message, Noisy(released=ReleasedVector.of(released), terms=terms), "noisy")
+            del self._unsaved[message.round]
+
+        unsaved = self._unsaved.get(message.round)
+        if unsaved is not None:
+            keep(unsaved)
+            return
+        with self._ledger_at_hand():
+            self._insist_on_memory()
+            if again:
+                self._insist_on_open(terms, purpose)
+            self._draw(terms, purpose, keep)
+
+    def _insist_on_memory(self) -> None:
+        """Charge nothing to a ledger that was set back while the desk is open."""
+        if self._newest is not None and not self.ledger.confirm_receipt(self._newest):
+            raise LedgerError("The ledger has forgotten a charge: restore its newest copy.")
+
+    def _insist_on_open(self, terms: Terms, purpose: str) -> None:
+        """End a round that was charged for noise that may have left, or under other terms."""
+        for record, is_open in self.ledger.charges_for(purpose):
+            same = (record.dataset, record.alpha, record.epsilon)
+            if not is_open or same != (terms.dataset, terms.alpha, terms.epsilon):
                 raise _EndedError(
-                    "lost", "The budget was charged and the noise was lost in a crash: begin a new round."
+                    "lost", "The budget was charged and the noise is not here any more: begin a new round."
                 )
-            if noisy is None:
-                noisy = self._unsaved[message.round] = self._drawn(terms, purpose)
+
+    def _draw(self, terms: Terms, purpose: str, keep: Callable[[Released], None]) -> None:
+        mechanism, side, seed = mechanism_of(terms), self.market.side, self.policy.research_seed
+        if seed is not None:
+            keep(mechanism.perturb_with_seed(self.secret, side, self._predictor, seed=seed, purpose=purpose))
+        else:
+            mechanism.perturb(
+                self.secret, side, self._predictor, ledger=self.ledger, purpose=purpose, keep=keep
+            )
+
+    @contextmanager
+    def _ledger_at_hand(self) -> Iterator[None]:
+        """Say what a ledger's trouble means for a round."""
+        try:
+            yield
         except BudgetExceededError:
             raise _EndedError(
                 "budget", "The privacy budget of the data set does not cover another release.", free=True
             ) from None
-        except LedgerError as error:
+        except (LedgerError, InputError, PrivacyError) as error:
             LOG.error("the ledger cannot be used: %s", error)  # noqa: TRY400 - one sentence, no traceback
             raise RefusedError(
                 503, "ledger", "The follower's ledger cannot be used now: repeat the request later."
             ) from None
-        return Noisy(released=ReleasedVector.of(noisy), terms=terms)
-
-    def _drawn(self, terms: Terms, purpose: str) -> Released:
-        mechanism, side, seed = mechanism_of(terms), self.market.side, self.policy.research_seed
-        if seed is not None:
-            return mechanism.perturb_with_seed(self.secret, side, self._predictor, seed=seed, purpose=purpose)
-        return mechanism.perturb(self.secret, side, self._predictor, ledger=self.ledger, purpose=purpose)
-
-    def _was_charged(self, purpose: str) -> bool:
-        return any(
-            entry.kind == "spend" and f'"{purpose}"' in entry.detail for entry in self.ledger.entries()
-        )
 
     def _restored(self, noisy: Noisy, felt: Felt) -> Restored:
         """Steps 3a and 3b."""
@@ -322,8 +384,9 @@ class FollowerDesk:
             raise _EndedError("unusable", f"The decision has a number beyond {TUNING.largest_felt:g}.")
         return Decision(values, names, felt.unit, None, Status.INCUMBENT)
 
-    def _signed(self, message: Request, body: Strict, kind: str) -> Reply:
-        return signed_message(  # type: ignore[return-value]  # kinds of replies only
+    def _say(self, message: Request, body: Strict, kind: str, *, costs_nothing: bool = False) -> None:
+        """Put a signed reply on the disk."""
+        reply = signed_message(
             self.identity,
             body,
             kind=kind,
@@ -332,6 +395,7 @@ class FollowerDesk:
             time=self.store.now(),
             before=message,
         )
+        self.store.append(reply, costs_nothing=costs_nothing)
 
 
 def purpose_of(round_id: str, party: str) -> str:
@@ -342,7 +406,7 @@ def purpose_of(round_id: str, party: str) -> str:
 def disagreements(ledger: Ledger, store: RoundStore) -> list[str]:
     """Where ledger and rounds contradict each other; nothing where they agree.
 
-    A charge without a noisy vector is no contradiction: it is what a crash leaves between the two.
+    An open charge without a noisy vector is no contradiction: it is what a crash leaves between the two.
     """
     findings, seen = [], set()
     for reply in store.replies_to_ask():
@@ -350,6 +414,8 @@ def disagreements(ledger: Ledger, store: RoundStore) -> list[str]:
             released = reply.body.released.to_released()
             if not ledger.confirm(released):
                 findings.append(f"The ledger has not charged the noisy vector of round {reply.round}.")
+            elif released.receipt and ledger.other_draw(released.receipt, released.noise_content):
+                findings.append(f"The ledger has noted other noise than that of round {reply.round}.")
             entry = reply.body.released.receipt.entry_hash
             if entry in seen:
                 findings.append(f"The charge of round {reply.round} serves another round too.")

@@ -105,7 +105,8 @@ class LeaderRound:
 
     def _unfinished(self) -> str | None:
         """The round to go on with, if there is one."""
-        return next((each.id for each in self.store.rounds() if not each.is_over), None)
+        mine = (each for each in self.store.rounds() if each.peer == self.follower)
+        return next((each.id for each in mine if not each.is_over), None)
 
     def run(self) -> LeaderResult:
         """The whole round; the same call goes on with one that was stopped."""
@@ -138,10 +139,13 @@ class LeaderRound:
         if not isinstance(reply, NoisyMessage):
             raise ProtocolError("The round begins with something else than D~: begin a new round.")
         noisy = reply.body
-        if noisy.terms.market != self.market.digest:
-            self._refuse_market(noisy.terms)
         released = noisy.released.to_released()
         record, terms = released.record, noisy.terms
+        if terms.market != self.market.digest:
+            self._refuse_market(terms)
+        asked = self.store.messages(self.round_id)[0].body
+        if asked != Ask(market=terms.market, dataset=terms.dataset, day=terms.day):
+            raise ProtocolError("D~ is not what was asked for: tell the follower; its message is signed.")
         told = (record.dataset, record.alpha, record.epsilon, record.unit, released.entry_names)
         side = self.market.side
         if told != (terms.dataset, terms.alpha, terms.epsilon, side.unit, side.entry_names):
@@ -190,7 +194,8 @@ class LeaderRound:
         exchange = Exchange.of(self.store.messages(self.round_id), decision)
         released, before = exchange.released, noisy.released.to_released()
         expected = (*before.steps, mechanism_of(noisy.terms).step_name)
-        if (released.record, released.receipt, released.steps) != (before.record, before.receipt, expected):
+        told = (released.record, released.receipt, released.steps, released.entry_names)
+        if told != (before.record, before.receipt, expected, before.entry_names):
             self._abandon("not faithful")
             raise ProtocolError("D^ does not come from D~: tell the follower; its message is signed.")
         return exchange

@@ -307,7 +307,8 @@ FOLLOWS: dict[str | None, tuple[str, ...]] = {
 }
 LAST = tuple(kind for kind, after in FOLLOWS.items() if not after)
 
-message_adapter: TypeAdapter[Request | Reply] = TypeAdapter(Message)
+# Texts of messages mostly differ: remembering them, as pydantic does, would be memory that grows.
+message_adapter: TypeAdapter[Request | Reply] = TypeAdapter(Message, config=ConfigDict(cache_strings="keys"))
 
 
 class Refusal(Strict):

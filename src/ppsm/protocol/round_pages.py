@@ -49,6 +49,7 @@ def follower_page(desk: FollowerDesk) -> str:
     return _render(
         "follower.html",
         scripts=None,
+        now=_time(desk.store.clock()),
         party=desk.identity.name,
         policy=desk.policy,
         balance=_balance(desk),
@@ -83,11 +84,11 @@ def _recipient(desk: FollowerDesk, name: str) -> dict[str, Any]:
     count, spent = desk.store.spent_by(name, now - allowance.window.total_seconds())
     return {
         "name": name,
-        "window_days": allowance.window_days,
         "rounds": f"{count} of {allowance.rounds}",
-        "day": desk.store.spent_by(name, now - _DAY_S)[1],
-        "spent": spent,
-        "left": max(allowance.epsilon - spent, 0.0),
+        "window": f"{allowance.window_days:g} days",
+        "day": f"{desk.store.spent_by(name, now - _DAY_S)[1]:g}",
+        "spent": f"{spent:g}",
+        "left": f"{max(allowance.epsilon - spent, 0.0):g}",
     }
 
 
@@ -95,7 +96,7 @@ def _round(found: Round, messages: Sequence[Request | Reply]) -> dict[str, Any]:
     last = messages[-1]
     why = f": {last.body.message}" if isinstance(last, FailedMessage) else ""
     return {
-        "id": found.id,
+        "id": found.id[:12],
         "peer": found.peer,
         "opened": _time(found.opened),
         "state": _STATES[found.last] + why,
@@ -112,15 +113,19 @@ def _release(found: Round, messages: Sequence[Request | Reply]) -> dict[str, Any
     receipt = noisy.released.receipt
     proof = None if restored is None else restored.fidelity
     return {
-        "id": found.id,
+        "id": found.id[:12],
         "peer": found.peer,
         "time": noisy.released.record.time[:16].replace("T", " "),
         "charged": "nothing, NOT private" if receipt is None else receipt.charged,
         "entry": "none" if receipt is None else f"{receipt.sequence}, {receipt.entry_hash[:12]}",
         "faithful": "not released yet" if proof is None else "yes" if proof.faithful else "no",
-        "widening": "" if proof is None else f"{proof.widening:.4g}",
+        "widening": "" if proof is None else _widened(proof.widening),
         "gap": "" if proof is None or proof.gap is None else f"{100 * proof.gap:.3g} %",
     }
+
+
+def _widened(factor: float) -> str:
+    return "no" if factor <= 1.0 else f"{factor:.4g} times"
 
 
 def write_leader_page(
@@ -138,21 +143,34 @@ def write_leader_page(
         result=result,
         dossier=dossier,
         told=result.told,
-        entries=[(name, float(noisy), float(released)) for name, noisy, released in entries],
-        plants=list(zip(decided["names"], decided["values"], committed, strict=True)),
-        unit=decided["unit"],
+        follower=messages[0].recipient,
+        entries=[
+            {"name": name, "noisy": _number(noisy), "released": _number(released)}
+            for name, noisy, released in entries
+        ],
+        plants=[
+            {"name": name, "decided": _number(first), "committed": _number(last)}
+            for name, first, last in zip(decided["names"], decided["values"], committed, strict=True)
+        ],
+        unit=dossier.noisy.record.unit,
+        felt_unit=decided["unit"],
         is_cleared=felt is not None,
         maps=_maps(case, dossier),
         scripts=page_scripts(),
         messages=[
-            {"number": each.number, "kind": each.kind, "sender": each.sender, "time": each.time[:19]}
+            {
+                "number": each.number,
+                "kind": each.kind,
+                "sender": each.sender,
+                "time": each.time[:19].replace("T", " "),
+            }
             for each in messages
         ],
     )
     write_atomically(directory / PAGE, text)
 
 
-def _maps(case: Case, dossier: Dossier) -> list[Markup]:
+def _maps(case: Case, dossier: Dossier) -> list[tuple[str, Markup]]:
     """Gas prices as predicted by us, as predicted by the follower, and as the game was cleared."""
     if not installed("figures"):
         return []
@@ -168,9 +186,13 @@ def _maps(case: Case, dossier: Dossier) -> list[Markup]:
     if dossier.evaluation is not None and dossier.evaluation.prices is not None:
         prices["Cleared with the release"] = dossier.evaluation.prices
     return [
-        embedded(price_map(case, values), f"map{number}", f"Map of gas prices: {title}")
+        (title, embedded(price_map(case, values), f"map{number}", f"Map of gas prices: {title}"))
         for number, (title, values) in enumerate(prices.items())
     ]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.1f}"
 
 
 def _time(seconds: float) -> str:

@@ -92,6 +92,8 @@ class RoundStore:
             # EXTRA, as in the ledger: a commit returns once it has reached the disk.
             self._connection.execute("PRAGMA synchronous = EXTRA")
             self._connection.execute("PRAGMA foreign_keys = ON")
+            # Rounds are read by their id: a large cache would only be memory that grows with the file.
+            self._connection.execute(f"PRAGMA cache_size = -{TUNING.store_cache_kb}")
             self._make()
 
     def _make(self) -> None:
@@ -197,8 +199,8 @@ class RoundStore:
 
     def replies_to_ask(self) -> Iterator[Reply]:
         """What was answered to every ``ask``: what a ledger must agree with."""
-        for row in self._read("SELECT content FROM messages WHERE number = 1", ()):
-            yield message_adapter.validate_json(row[0])  # type: ignore[misc]  # number 1 is a reply
+        for (round_id,) in self._read("SELECT round FROM messages WHERE number = 1", ()):
+            yield self.messages(round_id)[1]  # type: ignore[misc]  # number 1 is a reply
 
     def spent_by(self, peer: str, since: float) -> tuple[int, float]:
         """How many rounds a peer has opened since a time, and what they may have cost."""

@@ -4,24 +4,45 @@ Every request is a PUT of a signed message at its place, so that it may be repea
 the caller; 403: not allowed, or not signed; 404: no such round; 409: it does not continue the round; 413 and
 429: too much; 422: no message of this protocol; 503: try again. What ends a round is no HTTP error but a
 signed message of kind ``failed``.
+
+Who is let in, how often, and with how much is decided at the :class:`Door`, before a message is read. A party
+shows a certificate (its common name is the party's) or a token; a person who wants to see the page types a
+password. Whoever shows nothing is told nothing.
 """
 
+import base64
+import binascii
+import hmac
 import ipaddress
+import logging
 import ssl
-from collections.abc import Callable
+import threading
+import time
+from asyncio import BaseTransport
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 import uvicorn
 from fastapi import FastAPI, Path, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import ppsm
 from ppsm.errors import InputError, ProtocolError
 from ppsm.protocol.desk import FollowerDesk
-from ppsm.protocol.door import CertificateProtocol, Door, note_refusal, refused
-from ppsm.protocol.identities import AUTHORITY, TLS_CERTIFICATE, TLS_FILE, Identity
+from ppsm.protocol.identities import (
+    AUTHORITY,
+    PAGE_TOKEN,
+    TLS_CERTIFICATE,
+    TLS_FILE,
+    Identity,
+    token_hash,
+)
 from ppsm.protocol.messages import (
     AbandonMessage,
     AskMessage,
@@ -35,13 +56,18 @@ from ppsm.protocol.messages import (
     RestoredMessage,
     RoundStatus,
     Terms,
+    plain,
 )
 from ppsm.protocol.messages import Request as SignedRequest
+from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.signatures import encoded
 from ppsm.protocol.transcript import Transcript
 from ppsm.protocol.transport import RefusedError
 from ppsm.protocol.tuning import TUNING
 
+LOG = logging.getLogger("ppsm.protocol")
+OPEN_PATHS = ("/health", "/openapi.json")
+PAGE_PATHS = ("/",)
 RoundPath = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Refusal} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
@@ -49,11 +75,8 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 _DESCRIPTION = "A round of the privacy-preserving Stackelberg mechanism, from the follower's side."
 
 
-def make_app(desk: FollowerDesk, page: Callable[[], str] | None = None) -> FastAPI:
-    """The application: the desk's paths behind the door.
-
-    ``page`` renders what the follower's own people see at ``/``.
-    """
+def make_app(desk: FollowerDesk) -> FastAPI:
+    """The application: the desk's paths behind the door, and the page of the follower's own people."""
     app = FastAPI(
         title="ppsm follower",
         version=ppsm.__version__,
@@ -63,7 +86,7 @@ def make_app(desk: FollowerDesk, page: Callable[[], str] | None = None) -> FastA
         responses=_REFUSALS,
     )
     _add_rounds(app, desk)
-    _add_readings(app, desk, page)
+    _add_readings(app, desk)
     _add_refusals(app, desk)
     app.add_middleware(Door, desk=desk)
     return app
@@ -99,7 +122,7 @@ def _add_rounds(app: FastAPI, desk: FollowerDesk) -> None:
         return answered(request, round_id, message)
 
 
-def _add_readings(app: FastAPI, desk: FollowerDesk, page: Callable[[], str] | None) -> None:
+def _add_readings(app: FastAPI, desk: FollowerDesk) -> None:
     @app.get("/v1/terms", response_model=Terms)
     def terms(request: Request) -> Terms:
         """What the caller may ask for."""
@@ -123,12 +146,10 @@ def _add_readings(app: FastAPI, desk: FollowerDesk, page: Callable[[], str] | No
         """Whether somebody is there."""
         return {"status": "ok"}
 
-    if page is not None:
-
-        @app.get("/", response_class=HTMLResponse, include_in_schema=False)
-        def shown() -> HTMLResponse:
-            """The follower's page."""
-            return HTMLResponse(page(), headers=_PAGE_HEADERS)
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+    def page() -> HTMLResponse:
+        """The follower's page."""
+        return HTMLResponse(follower_page(desk), headers=_PAGE_HEADERS)
 
 
 # The page loads nothing, runs nothing, and is not kept or framed by others.
@@ -199,6 +220,9 @@ def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvi
         timeout_graceful_shutdown=TUNING.shutdown_s,
         **secured,
     )
+    config.load()
+    if config.ssl is not None:
+        config.ssl.sslobject_class = NotedHandshake
     return uvicorn.Server(config)
 
 
@@ -207,3 +231,179 @@ def _is_this_computer(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class NotedHandshake(ssl.SSLObject):
+    """TLS that says in the log whose certificate was not taken; the other end gets no connection."""
+
+    def do_handshake(self) -> None:
+        """Agree on a connection."""
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as error:
+            why = getattr(error, "verify_message", None) or error.reason
+            LOG.warning("refused a connection: %s", why)
+            raise
+
+
+class CertificateProtocol(H11Protocol):
+    """HTTP of uvicorn, which also tells the application whose certificate the other end has shown."""
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        """Note the common name of a certificate that the TLS layer has checked."""
+        super().connection_made(transport)  # type: ignore[arg-type]
+        shown = transport.get_extra_info("ssl_object")
+        subject = (shown.getpeercert() or {}).get("subject", ()) if shown is not None else ()
+        names = [value for part in subject for key, value in part if key == "commonName"]
+        self.app_state = {**self.app_state, "certificate": names[0] if len(names) == 1 else None}
+
+
+class Rates:
+    """At most so many requests a minute from each caller, with a minute's worth at once."""
+
+    def __init__(self, per_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_minute, self._clock, self._lock = per_minute, clock, threading.Lock()
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def insist(self, caller: str) -> None:
+        """Count a request, or refuse it."""
+        with self._lock:
+            now = self._clock()
+            left, then = self._left.pop(caller, (self._per_minute, now))
+            left = min(self._per_minute, left + (now - then) * self._per_minute / 60.0)
+            # The newest stand last, so that the first is the one that was quiet for longest.
+            self._left[caller] = (max(left - 1.0, 0.0), now)
+            if len(self._left) > TUNING.most_callers:
+                del self._left[next(iter(self._left))]
+        if left < 1.0:
+            raise RefusedError(429, "rate", f"More than {self._per_minute:g} requests a minute: wait.")
+
+
+class Door:
+    """The outermost part of the service.
+
+    Parameters
+    ----------
+    app
+        What is behind it.
+    desk
+        Has the policy, the peers and the place where refusals are noted.
+    """
+
+    def __init__(self, app: ASGIApp, desk: FollowerDesk) -> None:
+        self._app, self._desk = app, desk
+        self._rates = Rates(desk.policy.requests_per_minute)
+        self._page_token = desk.identity.text(PAGE_TOKEN)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer it here."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def sending(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, await self._let_in(scope, receive), sending)
+        except RefusedError as refusal:
+            # It waits for the disk, which others need not.
+            party = scope.get("state", {}).get("party")
+            await run_in_threadpool(note_refusal, self._desk, party, refusal)
+            await refused(refusal)(scope, receive, send)
+        except Exception as error:  # noqa: BLE001 - whatever fails must not end the service, or tell anything
+            LOG.error("%s failed with %s", scope["path"], type(error).__name__)  # noqa: TRY400
+            if not started:
+                trouble = RefusedError(500, "internal", "The follower failed on this request.")
+                await refused(trouble)(scope, receive, send)
+
+    async def _let_in(self, scope: Scope, receive: Receive) -> Callable[[], Awaitable[Message]]:
+        """Decide about a request; its body is read here, up to the largest size."""
+        headers, path = Headers(scope=scope), scope["path"]
+        state = scope.setdefault("state", {})
+        address = scope["client"][0] if scope.get("client") else "unknown"
+        if path in OPEN_PATHS:
+            self._rates.insist(f"address {address}")
+        elif path in PAGE_PATHS:
+            self._rates.insist(f"address {address}")
+            self._insist_on_reader(headers)
+        else:
+            party = self._party(headers, state.get("certificate"))
+            self._rates.insist(f"address {address}" if party is None else f"party {party}")
+            if party is None:
+                raise RefusedError(401, "credentials", "Neither a certificate nor a token of a known party.")
+            state["party"] = party
+        return await self._limited_body(headers, receive)
+
+    def _party(self, headers: Headers, certificate: str | None) -> str | None:
+        """Which party a request is from; None where nobody vouches for it."""
+        if certificate is not None:
+            return certificate if certificate in self._desk.identity.peers else None
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if self._desk.policy.certificate_required or scheme.lower() != "bearer":
+            return None
+        shown = token_hash(token.strip())
+        found = None
+        for name, peer in self._desk.identity.peers.items():  # all of them: the time shall tell nothing
+            if peer.token_sha256 is not None and hmac.compare_digest(shown, peer.token_sha256):
+                found = name
+        return found
+
+    def _insist_on_reader(self, headers: Headers) -> None:
+        scheme, _, code = headers.get("authorization", "").partition(" ")
+        try:
+            password = base64.b64decode(code, validate=True).partition(b":")[2]
+        except (binascii.Error, ValueError):
+            password = b""
+        expected = (self._page_token or "").encode()
+        if scheme.lower() != "basic" or not expected or not hmac.compare_digest(password, expected):
+            raise RefusedError(401, "password", "The page is for the follower's own people.")
+
+    async def _limited_body(self, headers: Headers, receive: Receive) -> Callable[[], Awaitable[Message]]:
+        most = self._desk.policy.largest_request_bytes
+        declared = headers.get("content-length", "0")
+        body, more = b"", True
+        if not declared.isdecimal() or int(declared) > most:
+            raise RefusedError(413, "size", f"A request may have {most} bytes.")
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise RefusedError(400, "cut off", "The request was cut off.")
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > most:
+                raise RefusedError(413, "size", f"A request may have {most} bytes.")
+
+        async def again() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return again
+
+
+def note_refusal(desk: FollowerDesk, party: str | None, refusal: RefusedError) -> None:
+    """Put a refusal into the log and, but for rates, on the page."""
+    caller = party or "nobody we know"
+    LOG.warning("refused %s: %d %s", caller, refusal.status, refusal.code)
+    if refusal.status == 429:  # there is no end of them, and each note is a wait for the disk
+        return
+    try:
+        desk.store.note_refusal(caller, f"{refusal.status} {refusal.code}", str(refusal))
+    except Exception as error:  # noqa: BLE001 - a note that cannot be written must not hide the refusal
+        LOG.error("a refusal could not be noted: %s", type(error).__name__)  # noqa: TRY400
+
+
+def refused(refusal: RefusedError) -> Response:
+    """What whoever was refused is told."""
+    body = plain(Refusal(code=refusal.code, message=str(refusal)))
+    headers: dict[str, Any] = {}
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = 'Basic realm="ppsm"' if refusal.code == "password" else "Bearer"
+    if refusal.passes:
+        headers["Retry-After"] = "1"
+    return JSONResponse(body, status_code=refusal.status, headers=headers)

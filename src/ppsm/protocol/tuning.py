@@ -34,6 +34,8 @@ class ProtocolTuning:
     most_callers: int = 10_000
     # How long to wait for other processes that write to the store of rounds.
     store_wait_s: float = 10.0
+    # What SQLite may keep of it in memory.
+    store_cache_kb: int = 256
     # So many refusals are kept in the store, the newest ones.
     kept_refusals: int = 1000
     # So many rounds and refusals are on a page; the rest is in the store.

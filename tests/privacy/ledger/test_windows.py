@@ -103,6 +103,30 @@ def test_an_open_charge_is_not_charged_again_and_one_draw_of_it_leaves(
     assert ledger.verify().ok
 
 
+def test_data_of_no_day_are_charged_once_where_their_noise_is_noted(tmp_path: Path) -> None:
+    keeper = Ledger.create(tmp_path / "plain.db")
+    keeper.grant(DATASET, epsilon=3.0, alpha=10.0, unit="MWh")
+    draft = LaplaceMechanism(alpha=10.0, epsilon=0.5)._draft(secret(None), "round 1", None)
+    open_charge = keeper.spend(draft, noted=True)
+    assert Ledger(keeper.path).spend(draft, noted=True) == open_charge
+    assert keeper.charges_for("round 1") == [(open_charge.record, True)]
+    # Whoever does not note its draws gets no charge that may still draw anew.
+    plain = keeper.spend(draft)
+    assert plain.sequence != open_charge.sequence
+    with pytest.raises(LedgerError, match="none is to be noted"):
+        keeper.note_draw(plain, b"noise")
+    keeper.note_draw(open_charge, b"noise")
+    keeper.note_draw(open_charge, b"noise")
+    assert not keeper.other_draw(open_charge, b"noise")
+    assert keeper.other_draw(open_charge, b"other noise")
+    with pytest.raises(LedgerError, match="must not leave"):
+        keeper.note_draw(open_charge, b"other noise")
+    assert keeper.spend(draft, noted=True).sequence > plain.sequence
+    assert keeper.balance(DATASET).spent == Decimal("1.5")
+    assert [each for _, each in keeper.charges_for("round 1")] == [False, False, True]
+    assert keeper.verify().ok
+
+
 def test_a_distance_is_exact_and_charged(ledger: LedgerKeeper) -> None:
     asked = DistanceMechanism(alpha=10.0, epsilon=0.25)
     answer = asked.release(secret("2026-01-01"), [5.0, 5.0], ledger=ledger, purpose="test")

@@ -3,10 +3,12 @@
 Order of a release: validate everything, charge and commit to disk, draw noise, return. A crash in between
 loses budget, never privacy.
 
-Streams
-    A release of a *day* is charged once, however often it is interrupted: once its noise is drawn and kept
-    the ledger notes that (:meth:`Ledger.note_draw`), and only then may it leave. Noise that was never noted
-    was never seen, so the same charge may draw anew; of two processes that try, one is refused.
+Streams and rounds
+    A release of a *day*, or of a *round* between two parties, is charged once, however often it is
+    interrupted: once its noise is drawn and kept the ledger notes that (:meth:`Ledger.note_draw`), and only
+    then may it leave. Noise that was never noted was never seen, so the same charge may draw anew; of two
+    processes that try, one is refused. That holds as long as it does not depend on the drawn values whether
+    a process is interrupted.
 
 Two roles
     Whoever *keeps* a budget grants (:class:`LedgerKeeper`); whoever releases can only spend

@@ -8,9 +8,10 @@ index of the file is trusted for it: one that is damaged may hide an entry.
 import bisect
 import json
 import sqlite3
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 
 from ppsm.errors import LedgerError
@@ -19,30 +20,33 @@ from ppsm.privacy.ledger.balance import Balance
 from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
 from ppsm.privacy.ledger.exact import exact_sum
 from ppsm.privacy.ledger.windows import DayLosses
-from ppsm.privacy.record import Asked, ReleaseRecord, utc_text
+from ppsm.privacy.record import Asked, ReleaseRecord
 from ppsm.privacy.released import Account, Receipt, WindowSpend
 
 # Losses are also told for these windows, in days: who guards the data may care about a year.
 WINDOWS = (1, 30, 365)
 # What the first entry, which is of no data set, names in place of one.
 ALL = "(all)"
+# Says in the detail of a spend that its noise is noted before it leaves; spends of a day always are.
+NOTED = "noted"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class DayKey:
-    """What is charged once until its noise is drawn: one question about one day, for one recipient."""
+class ChargeKey:
+    """What is charged once until its noise is drawn: one question about one day, or for one purpose."""
 
     dataset: str
     recipient: str
-    day: str
     asked: Asked
+    day: str = ""
+    purpose: str = ""
 
     @classmethod
-    def of(cls, record: ReleaseRecord) -> "DayKey | None":
-        """None for data that are of no day."""
-        if record.day is None:
-            return None
-        return cls(record.dataset, record.recipient or "", record.day, record.asked)
+    def of(cls, record: ReleaseRecord) -> "ChargeKey":
+        """A day says what is released; data of no day are told apart by their purpose."""
+        about = (record.dataset, record.recipient or "", record.asked)
+        return cls(*about, purpose=record.purpose) if record.day is None else cls(*about, day=record.day)
 
 
 class Books:
@@ -55,12 +59,12 @@ class Books:
         self.head: Entry | None = None
         self._identity: dict[str, str] = {}
         self._balances: dict[tuple[str, str], Balance] = {}
-        # When each data set had spent how much, for the windows of receipts.
-        self._times: dict[str, list[str]] = {}
-        self._spent: dict[str, list[Decimal]] = {}
-        self._open: dict[DayKey, Entry] = {}
-        self._drawn: dict[DayKey, str] = {}
-        self._keys: dict[int, DayKey] = {}
+        # When each data set has spent, in microseconds, and by which entry: for the windows of receipts.
+        self._times: dict[str, array[int]] = {}
+        self._spends: dict[str, array[int]] = {}
+        self._open: dict[ChargeKey, Entry] = {}
+        # Of days alone: rounds come without end, and what was drawn for them is found in the chain.
+        self._drawn: dict[ChargeKey, str] = {}
 
     def read(self, connection: sqlite3.Connection) -> "Books":
         """Go on from the entry read last; from the first one if the file is another by now."""
@@ -72,10 +76,11 @@ class Books:
         for entry in chain.checked_since(connection, *last):
             try:
                 self._count(entry)
-            except InvalidOperation:
+            except (InvalidOperation, ValueError, KeyError, TypeError):
                 self._forget()
                 raise LedgerError(
-                    f"Entry {entry.sequence} of the ledger holds no numbers: restore a good copy."
+                    f"Entry {entry.sequence} of the ledger holds no numbers, or no record, that can be read: "
+                    "restore a good copy."
                 ) from None
             self.head = entry
         return self
@@ -103,30 +108,26 @@ class Books:
         return [self._balances[key] for key in sorted(self._balances)]
 
     def open_charge(self, record: ReleaseRecord) -> Entry | None:
-        """The charge for exactly this release of a day whose noise was never noted as drawn."""
-        key = DayKey.of(record)
-        entry = None if key is None else self._open.get(key)
+        """The charge for exactly this release, whose noise is to be noted and never was."""
+        entry = self._open.get(ChargeKey.of(record))
         if entry is None:
             return None
         found = _record(entry)
         return entry if replace(record, time=found.time) == found else None
 
     def is_open(self, sequence: int) -> bool:
-        """Whether an entry is a charge of a day whose noise was never noted as drawn."""
-        key = self._keys.get(sequence)
-        entry = None if key is None else self._open.get(key)
-        return entry is not None and entry.sequence == sequence
+        """Whether an entry is a charge whose noise is to be noted and never was."""
+        return any(entry.sequence == sequence for entry in self._open.values())
 
-    def drawn(self, key: DayKey) -> str | None:
+    def drawn(self, key: ChargeKey) -> str | None:
         """The fingerprint of the noise that was drawn last for a day; None where none was."""
         return self._drawn.get(key)
 
-    def receipt(self, entry: Entry) -> Receipt:
+    def receipt(self, connection: sqlite3.Connection, entry: Entry) -> Receipt:
         """The receipt for an entry that spends."""
         spent = Decimal(entry.spent)
-        windows = tuple(
-            WindowSpend(days, exact_sum(spent, -self._spent_before(entry, days))) for days in WINDOWS
-        )
+        before = {days: self._spent_before(connection, entry, days) for days in WINDOWS}
+        windows = tuple(WindowSpend(days, exact_sum(spent, -lost)) for days, lost in before.items())
         return Receipt(
             ledger=self.identity["ledger"],
             sequence=entry.sequence,
@@ -136,11 +137,16 @@ class Books:
             record=_record(entry),
         )
 
-    def _spent_before(self, entry: Entry, days: int) -> Decimal:
+    def _spent_before(self, connection: sqlite3.Connection, entry: Entry, days: int) -> Decimal:
         """What the entry's data set had spent so many days before it."""
-        start = utc_text(datetime.fromisoformat(entry.time) - timedelta(days=days))
-        count = bisect.bisect_left(self._times.get(entry.dataset, []), start)
-        return self._spent[entry.dataset][count - 1] if count else Decimal(0)
+        start = _microseconds(entry) - timedelta(days=days) // timedelta(microseconds=1)
+        count = bisect.bisect_left(self._times.get(entry.dataset, ()), start)
+        if not count:
+            return Decimal(0)
+        last = chain.entry_number(connection, self._spends[entry.dataset][count - 1])
+        if last is None:
+            raise LedgerError("Entries of the ledger are missing: restore a good copy.")
+        return Decimal(last.spent)
 
     def _count(self, entry: Entry) -> None:
         if entry.kind == "genesis":
@@ -150,10 +156,7 @@ class Books:
         elif entry.kind == "spend":
             self._charge(entry)
         elif entry.kind == "draw":
-            detail = json.loads(entry.detail)
-            key = self._keys[int(detail["of"])]
-            self._open.pop(key, None)
-            self._drawn[key] = str(detail["fingerprint"])
+            self._draw(entry)
         else:
             self._carry(entry, "")
 
@@ -182,14 +185,45 @@ class Books:
             own = replace(own, spent=exact_sum(own.spent, amount))
             self._balances[entry.dataset, entry.recipient] = own
             charged.append(own)
-        self._times.setdefault(entry.dataset, []).append(entry.time)
-        self._spent.setdefault(entry.dataset, []).append(Decimal(entry.spent))
+        self._times.setdefault(entry.dataset, array("q")).append(_microseconds(entry))
+        self._spends.setdefault(entry.dataset, array("q")).append(entry.sequence)
         if entry.day:
             for balance in charged:
                 balance.days.add(date.fromisoformat(entry.day), amount)
-            key = DayKey.of(_record(entry))
-            if key is not None:
-                self._open[key], self._keys[entry.sequence] = entry, key
+        if is_noted(entry):
+            self._open[ChargeKey.of(_record(entry))] = entry
+
+    def _draw(self, entry: Entry) -> None:
+        detail = json.loads(entry.detail)
+        of = int(detail["of"])
+        key = next((key for key, charge in self._open.items() if charge.sequence == of), None)
+        if key is None:
+            raise LedgerError(
+                f"Entry {entry.sequence} of the ledger notes noise that no open charge has paid for: run "
+                "'ppsm ledger verify' and restore a good copy."
+            )
+        del self._open[key]
+        if key.day:
+            self._drawn[key] = str(detail["fingerprint"])
+
+
+def is_noted(entry: Entry) -> bool:
+    """Whether a spend says that its noise is noted before it leaves."""
+    return bool(entry.day) or json.loads(entry.detail).get(NOTED) is True
+
+
+def noted_draw(connection: sqlite3.Connection, charge: Entry) -> str | None:
+    """The fingerprint that was noted for a charge; None where none was. It mostly stands right after it."""
+    for entry in chain.checked_since(connection, charge.sequence, charge.hash):
+        if entry.kind == "draw":
+            detail = json.loads(entry.detail)
+            if int(detail["of"]) == charge.sequence:
+                return str(detail["fingerprint"])
+    return None
+
+
+def _microseconds(entry: Entry) -> int:
+    return (datetime.fromisoformat(entry.time) - _EPOCH) // timedelta(microseconds=1)
 
 
 def _names(entry: Entry) -> dict[str, str]:

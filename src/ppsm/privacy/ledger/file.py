@@ -24,6 +24,7 @@ from ppsm.errors import InputError, LedgerError
 from ppsm.files import OWNER_MODE, sync_directory
 from ppsm.privacy.ledger.chain import Entry, append
 from ppsm.privacy.ledger.place import ledger_command
+from ppsm.privacy.tuning import TUNING
 
 APPLICATION_ID = 0x7070736D  # "ppsm"
 
@@ -194,6 +195,8 @@ class LedgerFile:
         # EXTRA: a commit returns only once the file and the removal of its journal have reached the disk.
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache, too
+        # Entries are read once, in order: a large cache would only be memory that grows with the file.
+        connection.execute(f"PRAGMA cache_size = -{TUNING.ledger_cache_kb}")
         if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             connection.close()
             raise LedgerError(

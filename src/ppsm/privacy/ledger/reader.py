@@ -10,7 +10,7 @@ from typing import Any
 from ppsm.errors import InputError
 from ppsm.privacy.ledger import chain
 from ppsm.privacy.ledger.balance import Balance
-from ppsm.privacy.ledger.books import Books, DayKey
+from ppsm.privacy.ledger.books import Books, ChargeKey, is_noted, noted_draw
 from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
 from ppsm.privacy.ledger.composition import DELTA, composed_loss
 from ppsm.privacy.ledger.file import LedgerFile
@@ -105,7 +105,7 @@ class LedgerReader:
             return (
                 entry is not None
                 and (entry.kind, entry.hash) == ("spend", receipt.entry_hash)
-                and self._books.read(connection).receipt(entry) == receipt
+                and self._books.read(connection).receipt(connection, entry) == receipt
             )
 
     def confirm_publication(self, entry_hash: str, content: Mapping[str, Any]) -> bool:
@@ -132,7 +132,29 @@ class LedgerReader:
     ) -> str | None:
         """The fingerprint of what was drawn last about a day; None where nothing was."""
         with self._file.transaction(write=False) as connection:
-            return self._books.read(connection).drawn(DayKey(dataset, recipient or "", day, asked))
+            return self._books.read(connection).drawn(ChargeKey(dataset, recipient or "", asked, day=day))
+
+    def charges_for(self, purpose: str) -> list[tuple[ReleaseRecord, bool]]:
+        """All releases that were charged for a purpose, and whether their noise never left.
+
+        The whole chain is read for it: this is for those who come back after a crash.
+        """
+        found = []
+        with self._file.transaction(write=False) as connection:
+            books = self._books.read(connection)
+            for entry in chain.checked_since(connection, 0, NO_PREVIOUS):
+                record = _record_for(entry, purpose)
+                if record is not None:
+                    found.append((record, books.is_open(entry.sequence)))
+        return found
+
+    def other_draw(self, receipt: Receipt, content: bytes) -> bool:
+        """Whether other noise than this was noted for a charge."""
+        fingerprint = self.fingerprint(content)
+        with self._file.transaction(write=False) as connection:
+            charge = chain.entry_number(connection, receipt.sequence)
+            noted = noted_draw(connection, charge) if charge is not None and is_noted(charge) else None
+        return noted not in (None, fingerprint)
 
     def verify(self, heads: Iterable[str] = ()) -> LedgerVerification:
         """Read the whole ledger and report every fault.
@@ -144,3 +166,11 @@ class LedgerReader:
         """
         with self._file.transaction(write=False) as connection:
             return verify(connection, heads)
+
+
+def _record_for(entry: Entry, purpose: str) -> ReleaseRecord | None:
+    """The record of a spend for a purpose; None for all other entries."""
+    if entry.kind != "spend":
+        return None
+    fields = json.loads(entry.detail)
+    return ReleaseRecord.from_dict(fields) if fields["purpose"] == purpose else None

@@ -15,7 +15,7 @@ from typing import Any
 from ppsm.errors import BudgetExceededError, InputError, LedgerError
 from ppsm.privacy.ledger import chain
 from ppsm.privacy.ledger.balance import MOST_PER_RELEASE, Balance, first_balance, no_budget
-from ppsm.privacy.ledger.books import ALL, Books, DayKey
+from ppsm.privacy.ledger.books import ALL, NOTED, Books, noted_draw
 from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
 from ppsm.privacy.ledger.composition import DELTA
 from ppsm.privacy.ledger.file import LedgerFile
@@ -69,13 +69,16 @@ class Ledger(LedgerReader):
         LedgerFile(Path(path), TUNING.ledger_wait_s).create(genesis)
         return LedgerKeeper(path)
 
-    def spend(self, draft: ReleaseRecord) -> Receipt:
+    def spend(self, draft: ReleaseRecord, *, noted: bool = False) -> Receipt:
         """Charge a release to its data set, on disk, before it happens; or refuse and change nothing.
 
         Parameters
         ----------
         draft
             The release that is about to happen. Its time is set anew, inside the transaction.
+        noted
+            Whether :meth:`note_draw` is called before the noise leaves. The same release, by its purpose, is
+            then charged once until that is done. So it always is for data of a day.
 
         Raises
         ------
@@ -85,22 +88,24 @@ class Ledger(LedgerReader):
             When the ledger cannot be trusted or written, or the clock runs backwards.
         """
         try:
-            return self._spend(draft)
+            return self._spend(draft, noted=noted)
         except BudgetExceededError as refusal:
             raise self._with_composition(refusal, draft.dataset) from None
 
-    def _spend(self, draft: ReleaseRecord) -> Receipt:
+    def _spend(self, draft: ReleaseRecord, *, noted: bool) -> Receipt:
         with self._file.transaction(write=True) as connection:
             books = self._books.read(connection)
-            charged = books.open_charge(draft)
+            # A release that is not noted must not leave on a charge that may still draw anew.
+            charged = books.open_charge(draft) if noted or draft.day is not None else None
             if charged is None:
                 time = _next_time(books.newest)
                 record = replace(draft, time=time)
                 amount, after = self._charged(books, record)
-                detail = json.dumps(record.to_dict(), sort_keys=True)
+                mark = {NOTED: True} if noted else {}
+                detail = json.dumps(record.to_dict() | mark, sort_keys=True)
                 about = _About(record.recipient or "", record.day or "")
                 charged = _append(connection, books.newest, "spend", amount, after, detail, time, about)
-            return books.receipt(charged)
+            return books.receipt(connection, charged)
 
     def _with_composition(self, refusal: BudgetExceededError, dataset: str) -> BudgetExceededError:
         """A refusal that also says what the releases so far lose together at a small delta."""
@@ -113,7 +118,7 @@ class Ledger(LedgerReader):
         )
 
     def note_draw(self, receipt: Receipt, content: bytes) -> None:
-        """Write down that the noise of a day's release was drawn and is kept: only then may it leave.
+        """Write down that the noise of a release was drawn and is kept: only then may it leave.
 
         Noted again with the same content nothing happens. Where other noise was noted for the same charge, by
         another process, this one is refused and must be forgotten.
@@ -128,21 +133,29 @@ class Ledger(LedgerReader):
         fingerprint = self.fingerprint(content)
         with self._file.transaction(write=True) as connection:
             books = self._books.read(connection)
-            record, key = receipt.record, DayKey.of(receipt.record)
-            if key is None:
-                raise InputError("The release is of no day, expected one of a stream: nothing was noted.")
-            if books.is_open(receipt.sequence):
-                detail = json.dumps({"of": receipt.sequence, "fingerprint": fingerprint})
-                about = _About(record.recipient or "", key.day)
-                balance = books.balance(record.dataset)
-                if balance is not None:
-                    time = _next_time(books.newest)
-                    _append(connection, books.newest, "draw", Decimal(0), balance, detail, time, about)
-            elif books.drawn(key) != fingerprint:
+            charge, record = self._charge_of(connection, receipt), receipt.record
+            balance = books.balance(record.dataset)
+            if books.is_open(charge.sequence) and balance is not None:
+                detail = json.dumps({"of": charge.sequence, "fingerprint": fingerprint})
+                about = _About(charge.recipient, charge.day)
+                # A note costs nothing and must not wait for a clock that was set back after the charge.
+                time = max(now(), datetime.fromisoformat(books.newest.time))
+                _append(connection, books.newest, "draw", Decimal(0), balance, detail, time, about)
+            elif noted_draw(connection, charge) != fingerprint:
                 raise LedgerError(
-                    f"Other noise was drawn already for {key.day} of '{key.dataset}', so this draw must not "
-                    "leave: go on from the files of the process that drew it."
+                    f"Other noise was drawn already for {record.day or record.purpose} of "
+                    f"'{record.dataset}', or none is to be noted for it, so this draw must not leave: go on "
+                    "from the files of the process that drew it."
                 )
+
+    def _charge_of(self, connection: sqlite3.Connection, receipt: Receipt) -> Entry:
+        charge = chain.entry_number(connection, receipt.sequence)
+        if charge is None or (charge.kind, charge.hash) != ("spend", receipt.entry_hash):
+            raise LedgerError(
+                f"The ledger {self.path} has not charged this release, or has forgotten it: restore the "
+                "newest copy; the draw must not leave."
+            )
+        return charge
 
     def check(self, draft: ReleaseRecord) -> None:
         """Refuse what :meth:`spend` would refuse for its cost, and change nothing."""

@@ -11,6 +11,7 @@ from fractions import Fraction
 from ppsm.errors import InputError, PpsmError
 from ppsm.privacy.ledger import chain, file, units
 from ppsm.privacy.ledger.balance import Balance
+from ppsm.privacy.ledger.books import is_noted
 from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
 from ppsm.privacy.ledger.file import SCHEMA
 from ppsm.privacy.record import ReleaseRecord
@@ -133,7 +134,7 @@ def _empty(entry: Entry, recipient: str) -> Balance:
 
 def _count_draws(entry: Entry, charges: set[int]) -> None:
     """Refuse noise that was drawn without a charge of its own."""
-    if entry.kind == "spend" and entry.day:
+    if entry.kind == "spend" and is_noted(entry):
         charges.add(entry.sequence)
     elif entry.kind == "draw":
         try:
