@@ -80,7 +80,7 @@ def stream(
     directory = writable_directory(out)
     found = _days(loaded, days, shape, dataset or f"gas-demand/{loaded.name}/daily")
     book = None if seed is not None else Ledger(ledger or default_ledger())
-    from ppsm.streams.page import owners_page, public_page
+    from ppsm.experiments.stream_pages import owners_page, public_page
 
     owner = owner_directory(directory)
     with steps(len(found)) as say:
