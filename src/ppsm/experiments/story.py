@@ -31,8 +31,8 @@ def compared(comparison: Comparison, alpha: float) -> Story:
     """Plain noise against PPSM at one alpha, measured against the truth: public test data only."""
     plain, ppsm = _both(comparison.rows, alpha)
     return Story(
-        f"With noise of {alpha:g} MWh, which hides the demand of every delivery, the markets can be cleared "
-        f"in {_cleared(plain)} draws, and repaired by PPSM in {_cleared(ppsm)}.",
+        f"With noise of {alpha:g} MWh to hide every delivery the markets clear in {_cleared(plain)} draws; "
+        f"repaired by PPSM, in {_cleared(ppsm)}.",
         (
             Figure("markets cleared", _cleared(ppsm), _cleared(plain)),
             Figure("power operator's cost is off by", _off(ppsm, "leader"), _off(plain, "leader")),
