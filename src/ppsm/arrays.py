@@ -50,12 +50,18 @@ def frozen_vector(
 
 
 def as_numbers(values: ArrayLike, what: str) -> FloatArray:
-    """Return a float array of any shape, or say that these are not numbers."""
+    """Return a float array of any shape, or say that these are not numbers.
+
+    Text and masked entries are refused: NumPy would take them for numbers without a word.
+    """
     try:
-        return np.asarray(values, dtype=np.float64)
+        found = np.asarray(values)
+        if found.dtype.kind in "US" or np.ma.is_masked(values):
+            raise TypeError
+        return found.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"{what} must be numbers; found {type(values).__name__} with other content."
+            f"{what} must be numbers; found {type(values).__name__} with other content: pass numbers."
         ) from None
 
 
