@@ -52,17 +52,18 @@ def frozen_vector(
 def as_numbers(values: ArrayLike, what: str) -> FloatArray:
     """Return a float array of any shape, or say that these are not numbers.
 
-    Text and masked entries are refused: NumPy would take them for numbers without a word.
+    Text, complex numbers and masked entries are refused: NumPy would make numbers of them without a word.
     """
     try:
         found = np.asarray(values)
-        if found.dtype.kind in "US" or np.ma.is_masked(values):
-            raise TypeError
-        return found.astype(np.float64)
+        numbers = None if found.dtype.kind in "USc" else found.astype(np.float64, copy=False)
     except (TypeError, ValueError):
+        numbers = None
+    if numbers is None or np.ma.is_masked(values):
         raise InputError(
             f"{what} must be numbers; found {type(values).__name__} with other content: pass numbers."
-        ) from None
+        )
+    return numbers
 
 
 def one_or_each(values: ArrayLike, names: Sequence[str], what: str) -> FloatArray:

@@ -123,7 +123,7 @@ def test_cells_that_only_look_like_numbers_are_refused(cell: str, tmp_path: Path
     file = tmp_path / "demand.csv"
     file.write_bytes(changed("71.25", cell))
     with pytest.raises(
-        InputError, match="row 2: demand_mwh is something else .*expected a number"
+        InputError, match=r"row 2: demand_mwh is something else .*expected a number"
     ) as refusal:
         read_demand(file, CASE)
     assert cell not in str(refusal.value)
