@@ -26,6 +26,8 @@ _STYLES = {
 }
 # Lighter than any green of the scale, which colour-blind readers see as grey.
 _NOT_CLEARED = "#dcdcdc"
+# On axes of errors, which go from a thousandth of a per cent to all of it.
+_TICKS = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
 # A tall thin mark, which shows above and below one that lies on it.
 _TICK = "M-0.15,-1.6H0.15V1.6H-0.15Z"
 _OTHERS = ((ORANGE, "cross"), (GREY, "stroke"))
@@ -214,14 +216,19 @@ def _cells(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.FacetC
     gases = [_stress(gas) for gas in sorted({row.gas_stress for row in rows}, key=lambda gas: gas or -1.0)]
     scale = alt.Scale(type="symlog", constant=0.001, scheme="viridis", reverse=True)
     colour = alt.Color("error:Q", scale=scale).legend(
-        title="mean error, %", orient="top", direction="horizontal", gradientLength=200
+        title="mean error, %",
+        orient="top",
+        direction="horizontal",
+        gradientLength=240,
+        values=_TICKS,
+        labelExpr="datum.value",
     )
     cells = (
-        alt.Chart(height=18 * len(powers))
+        alt.Chart(height=18 * max(len(powers), 3))
         .mark_rect(cursor="pointer")
         .encode(
-            x=alt.X("gas:N", title="gas demand", sort=gases).axis(labelAngle=-90),
-            y=alt.Y("power:N", title="power demand", sort=powers),
+            x=alt.X("gas:N", title="gas", sort=gases).axis(labelAngle=-90),
+            y=alt.Y("power:N", title="power", sort=powers),
             color=alt.when("datum.known").then(colour).otherwise(alt.value(_NOT_CLEARED)),
             stroke=alt.when(chosen).then(alt.value(VERMILION)).otherwise(alt.value("transparent")),
             strokeWidth=alt.when(chosen).then(alt.value(2.5)).otherwise(alt.value(0)),
@@ -260,14 +267,16 @@ def _runs(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.Chart:
     return (
         alt.Chart(
             data,
-            height=alt.Step(12),
+            height=alt.Step(16),
             title="Runs of the chosen cell",
         )
         .transform_calculate(place="datum.mechanism + ', ' + datum.alpha + ' MWh'")
         .transform_filter(chosen)
         .mark_point(filled=True, size=55, opacity=0.75)
         .encode(
-            x=alt.X("error:Q", title="error of the run, %", scale=scale),
+            x=alt.X("error:Q", title="error of the run, %", scale=scale).axis(
+                values=_TICKS, labelExpr="datum.value"
+            ),
             y=alt.Y("place:N", title=None, scale=alt.Scale(domain=places)),
             color=alt.Color("mechanism:N", scale=alt.Scale(domain=titles, range=colours)).legend(
                 title=None, orient="top"
