@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from ppsm.cli import run; run()"]
+COMMAND = [sys.executable, "-m", "ppsm"]
 
 
 def ppsm(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

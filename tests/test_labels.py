@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 from ppsm import Follower, GameCoordination, Sensitive, StackelbergGame, restore
+from ppsm.arrays import as_numbers
 from ppsm.errors import InputError
 from ppsm.labels import aligned, label_text
 from ppsm.mechanism import Laplace
@@ -74,6 +75,24 @@ def test_a_follower_takes_data_of_any_order_by_their_labels(data: Any) -> None:
 def test_other_labels_are_refused_by_name(data: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         FOLLOWER.solve(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ["30", "60"],
+        [30.0, "60"],
+        {30.0, 60.0},
+        np.ma.array([1.0, 2.0], mask=[False, True]),
+        np.array([(1.0, 2.0)], dtype=[("south", float), ("north", float)]),
+        [1 + 2j, 3.0],
+        (number for number in (1.0, 2.0)),
+    ],
+    ids=["text", "some text", "a set", "a mask", "fields", "complex", "a generator"],
+)
+def test_what_is_no_vector_of_numbers_is_refused(data: Any) -> None:
+    with pytest.raises(InputError, match=r"the data must be numbers; found \w+ with other content: pass"):
+        as_numbers(data, "the data")
 
 
 def test_axes_that_cannot_be_told_apart_need_their_names() -> None:

@@ -30,6 +30,7 @@ The rest is in the package of its topic::
     ppsm.examples                   three small games
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 from ppsm.front_door import front_door
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from ppsm.status import Status
 
 __version__ = "0.1.0"
+
+# As libraries do: modules log below "ppsm", and whoever wants to see it says where to.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "PPSM",

@@ -50,13 +50,20 @@ def frozen_vector(
 
 
 def as_numbers(values: ArrayLike, what: str) -> FloatArray:
-    """Return a float array of any shape, or say that these are not numbers."""
+    """Return a float array of any shape, or say that these are not numbers.
+
+    Text, complex numbers and masked entries are refused: NumPy would make numbers of them without a word.
+    """
     try:
-        return np.asarray(values, dtype=np.float64)
+        found = np.asarray(values)
+        numbers = None if found.dtype.kind in "USc" else found.astype(np.float64, copy=False)
     except (TypeError, ValueError):
+        numbers = None
+    if numbers is None or np.ma.is_masked(values):
         raise InputError(
-            f"{what} must be numbers; found {type(values).__name__} with other content."
-        ) from None
+            f"{what} must be numbers; found {type(values).__name__} with other content: pass numbers."
+        )
+    return numbers
 
 
 def one_or_each(values: ArrayLike, names: Sequence[str], what: str) -> FloatArray:

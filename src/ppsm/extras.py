@@ -9,6 +9,10 @@ EXTRAS = {
     "figures": ("altair", "matplotlib", "vl_convert"),
     "scip": ("pyscipopt",),
     "cluster": ("distributed",),
+    "pypsa": ("pypsa",),
+    "cvxpy": ("cvxpy",),
+    "pyomo": ("pyomo",),
+    "excel": ("openpyxl",),
     "protocol": ("cryptography", "fastapi", "httpx", "pydantic", "uvicorn"),
 }
 

@@ -4,6 +4,7 @@ And one way to tell what a file says that it is: of our format, of another versi
 """
 
 import fcntl
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ppsm.errors import FileFormatError, InputError
+
+LOG = logging.getLogger(__name__)
 
 # The mode of a file that its owner alone may read.
 OWNER_MODE = 0o600
@@ -51,6 +54,7 @@ def write_bytes_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> 
         part.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+    LOG.debug("wrote %s", path)
 
 
 def of_format(content: object, expected: str, what: str) -> dict[str, Any]:

@@ -2,10 +2,13 @@
 
 A loop would go on, and keep a record of a search that was cut short; a command would say that there is no
 answer. :func:`watched` remembers that the key was pressed; :meth:`Watch.check` raises what the solvers
-swallowed.
+swallowed. :func:`answer_interrupts` sees to it that whoever pressed the key is never left without a word.
 """
 
+import os
+import select
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,3 +60,35 @@ def termination_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+# So long a command may take to end by itself before it says that it heard the key.
+_SILENCE_S = 1.0
+_SHOW_CURSOR = b"\x1b[?25h"
+
+
+def answer_interrupts() -> None:
+    """Say soon after Ctrl-C that it was heard, and leave at once on a second one, whatever is under way.
+
+    Python acts on signals between steps of its own, and a step of a solver can be long. A thread of its own
+    hears them as they come. Leaving at once is safe: all that is kept is written to outlive a kill.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_answer, args=(reader,), daemon=True).start()
+
+
+def _answer(reader: int) -> None:
+    pressed, said = 0, False
+    while pressed < 2:
+        heard, _, _ = select.select([reader], [], [], _SILENCE_S if pressed and not said else None)
+        if heard:
+            pressed += os.read(reader, 64).count(signal.SIGINT)
+        else:
+            said = True
+            os.write(2, b"stopping; press Ctrl-C again to leave at once\n")
+    if sys.stderr.isatty():
+        os.write(2, _SHOW_CURSOR)  # a progress bar has hidden it
+    os.write(2, b"interrupted\n")
+    os._exit(128 + signal.SIGINT)

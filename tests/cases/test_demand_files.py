@@ -103,6 +103,30 @@ WRONG = {
     "quotation marks that do not end": changed("71.25", '"71.25'),
     "node is empty": changed(NAMES[0] + ",", ","),
 }
+# More of what people put into cells; none is a number.
+NO_NUMBERS = (
+    "71.25 MWh",
+    "(71.25)",
+    "71.25%",
+    "1 071.25",
+    "0x47",
+    "7_1.25",
+    "True",
+    "=70+1.25",
+    "1.#QNAN",
+    "'71.25",
+)
+
+
+@pytest.mark.parametrize("cell", NO_NUMBERS)
+def test_cells_that_only_look_like_numbers_are_refused(cell: str, tmp_path: Path) -> None:
+    file = tmp_path / "demand.csv"
+    file.write_bytes(changed("71.25", cell))
+    with pytest.raises(
+        InputError, match=r"row 2: demand_mwh is something else .*expected a number"
+    ) as refusal:
+        read_demand(file, CASE)
+    assert cell not in str(refusal.value)
 
 
 @pytest.mark.parametrize("sentence", list(WRONG))

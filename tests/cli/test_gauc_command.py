@@ -90,7 +90,7 @@ def test_the_command_says_what_may_not_be_expected_of_its_demand(tmp_path: Path)
     assert "so that --gas-stress is not used" in given.stderr
     outside = CliRunner().invoke(app, [*GAUC, "--gas-stress", "9"])
     assert "note: the gas stress is 9; expected a number from 0 to 1" in outside.stderr
-    assert not CliRunner().invoke(app, [*GAUC, "--gas-stress", "0"]).stderr
+    assert "note:" not in CliRunner().invoke(app, [*GAUC, "--gas-stress", "0"]).stderr
 
 
 def test_the_command_says_that_it_was_interrupted_before_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,7 @@ def test_a_public_comparison_is_shared_as_a_whole(shared: Path) -> None:
     assert "<strong>Not private.</strong>" in text
     assert "repaired by PPSM, in 2 of 2" in text
     assert "public demonstration data" in text
-    assert "Three mechanisms at every size of the noise" in text
+    assert "The mechanisms at every size of the noise" in text
     assert printed.count("PPSM_p") >= 2
     rows = RowStore(out).rows()
     assert len(rows) == 18
@@ -165,7 +165,7 @@ def test_the_owners_report_is_for_one_reader(shared: Path, private: Path) -> Non
         check_page(text)
         assert "SECRET: for the owner's eyes only." in text
         assert f"{true:,.1f}" in text
-        assert "Three mechanisms side by side" in text
+        assert "The mechanisms side by side" in text
 
 
 def test_nothing_shared_holds_the_secret(private: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_private_report_shows_a_private_release(private: Path) -> None:
     check_page(text)
     assert "<strong>Private.</strong>" in text
     assert "seeded" not in text
-    assert "Three mechanisms" not in text
+    assert "The mechanisms at every" not in text
     assert "learned" not in text
     assert "known to the owner alone" in text
     assert "The cost with the release is known to a MIP gap of" in text

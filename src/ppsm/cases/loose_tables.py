@@ -70,7 +70,7 @@ def numbers_of(table: LooseTable, cells: Sequence[str], what: str) -> list[float
 
 def _number(file: str, index: int, cell: str, what: str, *, comma: bool) -> float:
     try:
-        return float(cell.replace(",", ".") if comma else cell)
+        return float(cell.replace("_", "?").replace(",", "." if comma else ","))  # Python allows 1_000
     except ValueError:
         problem = "blank" if not cell.strip() else "something else (withheld, it may be a secret)"
         fail(file, index, f"{what} is {problem}; expected a number.")

@@ -1,15 +1,41 @@
-"""The Typer application that the command modules register on, and the exit codes they share."""
+"""The Typer application that the command modules register on, and what all commands share."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ppsm import __version__
 
+EXIT_NO_ANSWER = 1
+EXIT_FILE = 6
+EXIT_INTERRUPTED = 130
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Leave quietly on Ctrl-C where nothing has been found that could be printed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+class _Commands(TyperGroup):
+    """All commands: none of them ends on Ctrl-C without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with interruptible():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
     name="ppsm",
+    cls=_Commands,
     help="Privacy-preserving coordination of markets.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -20,11 +46,6 @@ app = typer.Typer(
 def examples(*lines: str) -> str:
     """The end of a command's help: what one types; each line is kept as it is."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-EXIT_NO_ANSWER = 1
-EXIT_FILE = 6
-EXIT_INTERRUPTED = 130
 
 
 def _show_version(wanted: bool) -> None:
@@ -39,15 +60,22 @@ def _common(
         bool,
         typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
+    verbose: Annotated[
+        int,
+        typer.Option("--verbose", "-v", count=True, help="Show what is done as it is done; -vv shows more."),
+    ] = 0,
 ) -> None:
     """Privacy-preserving coordination of markets."""
+    del version  # its callback has answered
+    if verbose:
+        _show_log(logging.INFO if verbose == 1 else logging.DEBUG)
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Leave quietly on Ctrl-C where nothing has been found that could be printed."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+def _show_log(level: int) -> None:
+    """Print what the library logs on standard error; nothing in it is secret."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    log = logging.getLogger("ppsm")
+    log.handlers[:] = [handler]
+    log.setLevel(level)
+    log.propagate = False  # a command that logs for its own sake would print each line twice

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -10,11 +9,11 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
 from ppsm.arrays import FloatArray
 from ppsm.cli.app import app, examples
+from ppsm.cli.progress import Steps, steps
 from ppsm.errors import InputError
 from ppsm.privacy.audits.mechanism_audit import (
     DEFAULT_CONFIDENCE,
@@ -53,7 +52,7 @@ def audit(
     chosen = (
         LaplaceMechanism(alpha=alpha, epsilon=epsilon) if mechanism == "laplace" else _imported(mechanism)
     )
-    with _progress(2 * samples) as progress, _enough_memory(samples, dimension):
+    with steps(2 * samples, sparse=True) as say, _enough_memory(samples, dimension):
         report = audit_laplace(
             chosen,
             alpha=alpha,
@@ -61,7 +60,7 @@ def audit(
             samples=samples,
             dimension=dimension,
             confidence=confidence,
-            progress=progress,
+            progress=_counting(say),
         )
     if as_json:
         typer.echo(json.dumps({"mechanism": mechanism, "alpha": alpha, **report.to_dict()}, indent=1))
@@ -108,15 +107,16 @@ def _enough_memory(samples: int, dimension: int) -> Iterator[None]:
         ) from None
 
 
-@contextmanager
-def _progress(total: int) -> Iterator[Progress | None]:
-    """Show a progress bar on a terminal and nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    with ProgressBar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("running the mechanism", total=total)
-        yield lambda runs: bar.advance(task, runs)
+def _counting(say: Steps) -> Progress:
+    """Tell how many runs are done in all."""
+    done = 0
+
+    def count(runs: int) -> None:
+        nonlocal done
+        done += runs
+        say("running the mechanism", done)
+
+    return count
 
 
 def _show(report: AuditReport) -> None:

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ppsm.bilevel.solution import BilevelSolution, Method
-from ppsm.cli.app import EXIT_NO_ANSWER, app, examples, interruptible
+from ppsm.cli.app import EXIT_NO_ANSWER, app, examples
+from ppsm.cli.progress import steps
 
 
 @app.command(
@@ -34,8 +35,10 @@ def bilevel(
     from ppsm.bilevel.files.exchange import read_bilevel
     from ppsm.bilevel.solve import solve_bilevel
 
-    with interruptible():
-        solution = solve_bilevel(read_bilevel(mps, aux), method=method, time_limit=time_limit, gap=gap)
+    program = read_bilevel(mps, aux)
+    with steps() as say:
+        say(f"solving {mps.name}")
+        solution = solve_bilevel(program, method=method, time_limit=time_limit, gap=gap)
     if as_json:
         typer.echo(json.dumps(as_record(solution), indent=2, allow_nan=False))
         if solution.explanation:

@@ -104,6 +104,7 @@ def demand(
     file: Annotated[Path, typer.Argument(help="a demand file")],
     unit: options.DemandUnit = None,
     sheet: options.DemandSheet = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Check whether a demand file is complete and plausible, before it is released.
 
@@ -112,12 +113,15 @@ def demand(
     """
     loaded = load_case(case)
     found = read_demand(file, loaded, unit=unit, sheet=sheet)
-    typer.echo(f"{file} has all {found.size} deliveries of {loaded.name}, each within its public maximum.")
+    said = f"{file} has all {found.size} deliveries of {loaded.name}, each within its public maximum."
+    _done(said, {"file": str(file), "case": loaded.name, "deliveries": found.size}, as_json=as_json)
 
 
 @app.command("map", epilog=examples("ppsm case map northeast --out northeast.svg"))
 def draw_map(
-    case: CaseArgument, out: Annotated[Path, typer.Option(help="picture: FILE.svg, .png or .pdf")]
+    case: CaseArgument,
+    out: Annotated[Path, typer.Option(help="picture: FILE.svg, .png or .pdf")],
+    as_json: JsonOption = False,
 ) -> None:
     """Draw the gas and the power network of a case on a map."""
     insist_on("figures", "a map")
@@ -127,7 +131,7 @@ def draw_map(
 
     check_picture_path(out)
     save_figure(case_map(load_case(case)), out)
-    typer.echo(f"wrote {out}")
+    _done(f"wrote {out}", {"picture": str(out)}, as_json=as_json)
 
 
 @app.command(epilog=examples("ppsm case split northeast --leader power-side --follower gas-side"))
@@ -135,14 +139,17 @@ def split(
     case: CaseArgument,
     leader: Annotated[Path, typer.Option(help="new case directory without any demand")],
     follower: Annotated[Path, typer.Option(help="new case directory without units, bids and loads")],
+    as_json: JsonOption = False,
 ) -> None:
     """Make of a case what each of two parties has of it."""
     whole = load_case(case)
-    for directory, side in ((leader, leader_side(whole)), (follower, follower_side(whole))):
+    for directory in (leader, follower):
         if directory.exists():
             raise InputError(f"'{directory}' exists already: choose a new directory.")
-        save_case(side, directory)
-        typer.echo(f"wrote {directory}")
+    save_case(leader_side(whole), leader)
+    save_case(follower_side(whole), follower)
+    facts = {"leader": str(leader), "follower": str(follower)}
+    _done(f"wrote {leader}\nwrote {follower}", facts, as_json=as_json)
 
 
 @app.command(
@@ -160,6 +167,7 @@ def import_(
         float, typer.Option(help="share of the plants' gas that this network carries")
     ] = 1.0,
     supply_factor: Annotated[float, typer.Option(help="scale of the published receipts")] = 1.0,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a case of published networks; bids and unit data are defaults to edit in the tables."""
     # the calibration needs the modelling libraries, which the other commands do without
@@ -185,7 +193,14 @@ def import_(
     case = build_case(read_matpower(power), read_matgas(gas), read_links(link), assumptions)
     save_case(case, out)
     load_case(out)  # what was written must be readable, or the writer is wrong
-    typer.echo(f"wrote the case '{case.name}' to {out}")
+    _done(
+        f"wrote the case '{case.name}' to {out}", {"case": case.name, "directory": str(out)}, as_json=as_json
+    )
+
+
+def _done(words: str, facts: dict[str, Any], *, as_json: bool) -> None:
+    """Say what was done, to people or to scripts."""
+    typer.echo(json.dumps(facts, indent=2) if as_json else words)
 
 
 def summary(case: Case) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 """``ppsm demo``: a small game solved and explained."""
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from ppsm.cli.app import app, examples
+from ppsm.cli.bilevel import as_record
 
 if TYPE_CHECKING:  # linopy takes long to import, and the other commands do without it
     import xarray as xr
@@ -15,11 +18,16 @@ if TYPE_CHECKING:  # linopy takes long to import, and the other commands do with
 _CEILING = 100.0
 
 
-@app.command(epilog=examples("ppsm demo"))
-def demo() -> None:
+@app.command(epilog=examples("ppsm demo", "ppsm demo --json"))
+def demo(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as 'ppsm bilevel' does.")] = False,
+) -> None:
     """Solve a small built-in game end to end and explain it."""
     from ppsm.examples.trades import water_game, water_market
 
+    if as_json:
+        typer.echo(json.dumps(as_record(water_game(_CEILING).solve().bilevel), indent=2, allow_nan=False))
+        return
     console = Console()
     console.print(
         "\n[bold]A game of two operators[/bold]\n"

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ppsm import __version__
-from ppsm.cli.app import EXIT_NO_ANSWER, app, examples, interruptible
+from ppsm.cli.app import EXIT_NO_ANSWER, app, examples
 from ppsm.errors import PpsmError
 from ppsm.extras import EXTRAS, installed
 from ppsm.privacy.ledger.place import default_ledger
@@ -43,8 +43,7 @@ def doctor(
 
     Exit codes: 0 all that must be there works; 1 something does not.
     """
-    with interruptible():
-        found = list(_checks())
+    found = list(_checks())
     sound = all(check.ok is not False for check in found)
     if as_json:
         typer.echo(json.dumps({"sound": sound, "checks": [asdict(check) for check in found]}, indent=1))

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from ppsm.cases.schema import builtin_cases
 from ppsm.cli import options
 from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
 from ppsm.cli.output import writable_directory
+from ppsm.cli.progress import steps
 from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
@@ -23,7 +22,6 @@ from ppsm.interrupts import termination_interrupts
 
 if TYPE_CHECKING:
     from ppsm.experiments.engines import Engine
-    from ppsm.experiments.grid import Experiment
     from ppsm.experiments.run import Tally
 
 
@@ -74,8 +72,20 @@ def experiment(
     directory = shared if public else owner_directory(shared)
     store = RowStore(directory) if public else RowStore(directory, mode=OWNER_MODE)
     try:
-        with termination_interrupts(), _engine(cluster, workers) as engine, _live(chosen) as say:
-            tally = run_experiment(chosen, store, engine, say, cache, retry_failed=retry_failed)
+        with (
+            termination_interrupts(),
+            steps(len(chosen.grid.keys), sparse=True) as say,
+            _engine(cluster, workers) as engine,
+        ):
+            say(f"{chosen.name}: building the markets")
+            tally = run_experiment(
+                chosen,
+                store,
+                engine,
+                lambda tally: say(f"{chosen.name}: {_describe(tally)}", tally.done),
+                cache,
+                retry_failed=retry_failed,
+            )
     except KeyboardInterrupt:
         sys.stderr.write(
             f"interrupted; {len(store.rows())} rows are kept in {directory}: run the same command again to "
@@ -105,35 +115,6 @@ def _engine(cluster: str | None, workers: int) -> "Iterator[Engine]":
         yield engine
 
 
-class _Live:
-    """The progress line; without a terminal, a plain line now and then."""
-
-    def __init__(self, bar: Progress, task: TaskID) -> None:
-        self.bar, self.task = bar, task
-        self.printed = (-1, -1)
-
-    def __call__(self, tally: "Tally") -> None:
-        text = _describe(tally)
-        self.bar.update(self.task, completed=tally.done, total=tally.total, text=text)
-        step = (tally.originals[0], 10 * tally.done // max(tally.total, 1))
-        if not self.bar.console.is_terminal and step != self.printed:
-            self.printed = step
-            self.bar.console.print(f"{tally.done}/{tally.total} {text}", soft_wrap=True)
-
-
-@contextmanager
-def _live(chosen: "Experiment") -> Iterator[_Live]:
-    columns = (
-        TextColumn(chosen.name),
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[text]}"),
-    )
-    console = Console(stderr=True, highlight=False)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        yield _Live(bar, bar.add_task("", total=len(chosen.grid.keys), text="building the markets"))
-
-
 def _describe(tally: "Tally") -> str:
     if tally.done == tally.total and not tally.here:
         return "all rows are there"
@@ -141,7 +122,7 @@ def _describe(tally: "Tally") -> str:
         cleared, cells = tally.originals
         if cleared == cells:
             return "the first instances are under way"
-        return f"original games: {cleared} of {cells}"
+        return f"original games, {cleared} of {cells} cleared (half a minute each, then seconds an instance)"
     minutes, seconds = divmod(round(tally.seconds_left), 60)
     failed = f", {tally.failed} failed" if tally.failed else ""
     return f"{tally.rate:.2f}/s, {minutes}:{seconds:02d} left; {_shares(tally)}{failed}"

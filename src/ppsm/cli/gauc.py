@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.status import Status as Spinner
 from rich.table import Table
 
 from ppsm.arrays import FloatArray
@@ -16,7 +15,8 @@ from ppsm.cases import Case, load_case, read_demand
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.stress import outside_calibration
 from ppsm.cli import options
-from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, examples, interruptible
+from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, examples
+from ppsm.cli.progress import Steps, steps
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 
@@ -74,18 +74,19 @@ def gauc(
             raise InputError("--map and --unaware were given: a map shows an aware answer; leave one out.")
     loaded = load_case(case)
     vector = _demand(loaded, power_stress, gas_stress, demand)
-    console = Console(stderr=True)
     if unaware:
         _unaware(GasAwareCommitment(loaded, cache), power_stress, vector, gap, time_limit, as_json)
         return
-    with console.status("building the markets") as spinner, interruptible():
+    with steps() as say:
+        say("building the markets")
         solver = GasAwareCommitment(loaded, cache)
         with watched() as watch:
             solution = solver.solve(
-                power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(spinner)
+                power_stress, vector, gap=gap, time_limit=time_limit, progress=_progress(say)
             )
-    certificate = certify(solution) if solution.status.has_answer else None
-    result = _as_plain_data(solver, solution, certificate)
+        say("checking the answer")
+        certificate = certify(solution) if solution.status.has_answer else None
+        result = _as_plain_data(solver, solution, certificate)
     if as_json:
         sys.stdout.write(json.dumps(result, indent=2, allow_nan=False) + "\n")
     else:
@@ -109,7 +110,8 @@ def _unaware(
     """Print what a commitment without regard to gas prices comes to."""
     from ppsm.markets.check.shortages import explain_game
 
-    with interruptible():
+    with steps() as say:
+        say("committing by bids alone")
         found = solver.solve_unaware(power_stress, demand, gap=gap, time_limit=time_limit)
     result: dict[str, Any] = {
         "case": solver.case.name,
@@ -184,12 +186,18 @@ def _demand(case: Case, power_stress: float, gas_stress: float | None, file: Pat
     )
 
 
-def _progress(spinner: Spinner) -> Any:
-    def say(what: str, objective: float | None, bound: float | None) -> None:
-        known = [f"{name} {value:,.0f} $" for name, value in (("best", objective), ("bound", bound)) if value]
-        spinner.update(", ".join([what, *known]))
+def _progress(say: Steps) -> Any:
+    said = ""
 
-    return say
+    def tell(what: str, objective: float | None, bound: float | None) -> None:
+        nonlocal said
+        known = [f"{name} {value:,.0f} $" for name, value in (("best", objective), ("bound", bound)) if value]
+        text = ", ".join([what, *known])
+        if text != said:  # the solver tells more often than there is news
+            said = text
+            say(text)
+
+    return tell
 
 
 def _as_plain_data(

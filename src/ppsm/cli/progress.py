@@ -1,6 +1,7 @@
 """What a command says while one waits: a bar with a clock on a terminal, plain lines elsewhere."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -11,10 +12,14 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
 )
+
+# Without a terminal a line comes at least so often, and of a long experiment hardly more often.
+_LONGEST_SILENCE_S = 15.0
 
 
 class Steps(Protocol):
@@ -25,26 +30,56 @@ class Steps(Protocol):
 
 
 @contextmanager
-def steps(total: int) -> Iterator[Steps]:
-    """Show so many steps on standard error until the block ends."""
+def steps(total: int | None = None, *, sparse: bool = False) -> Iterator[Steps]:
+    """Show so many steps on standard error until the block ends; None where nobody knows how many.
+
+    ``sparse`` is for thousands of steps: without a terminal not each of them has a line.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(total)
+        with _Lines(total, _LONGEST_SILENCE_S if sparse else 0.0).ticking() as say:
+            yield say
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+    columns += [] if total is None else [BarColumn(20), MofNCompleteColumn()]
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda text, done=None: bar.update(task, description=text, completed=done)
 
 
 class _Lines:
-    """One line for each thing said: seconds, steps, words."""
+    """Lines of seconds, steps and words: what is said, and again what was said when it lasts."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.started = total, 0, perf_counter()
+    def __init__(self, total: int | None, apart_s: float) -> None:
+        self.total, self.apart_s = total, apart_s
+        self.text, self.done = "", 0
+        self.started = perf_counter()
+        self.written: float | None = None
 
     def __call__(self, text: str, done: int | None = None) -> None:
-        self.done = self.done if done is None else done
-        seconds = perf_counter() - self.started
-        sys.stderr.write(f"{seconds:5.0f} s  {self.done} of {self.total}  {text}\n")
+        self.text, self.done = text, self.done if done is None else done
+        if self.written is None or perf_counter() - self.written >= self.apart_s:
+            self._write()
+
+    @contextmanager
+    def ticking(self) -> Iterator["_Lines"]:
+        """Write while somebody else works."""
+        ended = threading.Event()
+        clock = threading.Thread(target=self._tick, args=(ended,), daemon=True)
+        clock.start()
+        try:
+            yield self
+        finally:
+            ended.set()
+            clock.join()
+
+    def _tick(self, ended: threading.Event) -> None:
+        while not ended.wait(1.0):
+            if self.written is not None and perf_counter() - self.written >= _LONGEST_SILENCE_S:
+                self._write()
+
+    def _write(self) -> None:
+        self.written = perf_counter()
+        count = "" if self.total is None else f"{self.done:,} of {self.total:,}  "
+        sys.stderr.write(f"{self.written - self.started:5.0f} s  {count}{self.text}\n")
         sys.stderr.flush()

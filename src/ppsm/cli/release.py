@@ -17,8 +17,9 @@ from ppsm.cases import Case, load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli import options
-from ppsm.cli.app import app, examples, interruptible
+from ppsm.cli.app import app, examples
 from ppsm.cli.output import writable_directory
+from ppsm.cli.progress import steps
 from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.errors import InputError
 from ppsm.privacy import Sensitive
@@ -121,13 +122,14 @@ def release(
     chosen = _mechanism(loaded, mechanism, alpha, epsilon, widths, prior)
     with one_at_a_time(owner_directory(directory)):
         granted = _granted(chosen, secret, loaded, power_stress, directory, ledger) if seed is None else None
-        with _interruptible(granted), Console(stderr=True).status("building the markets") as spinner:
+        with _interruptible(granted), steps(4) as say:
+            say("building the markets")
             game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
-            spinner.update("predictions")
+            say("choosing the predictions", 1)
             models = _predictor(predictor, chosen, secret, game, granted, figures, model)
-            spinner.update("releasing")
+            say("releasing", 2)
             written = _written(granted, chosen, secret, game, models, seed or 0, directory)
-            spinner.update("clearing the markets with the release (it is written already)")
+            say("clearing the markets with the release (it is written already)", 3)
             outcome = game.clear(written.release.released.values)
             written.evaluated(outcome)
     _report(directory, written.release, outcome, secret, as_json=as_json)
@@ -220,17 +222,16 @@ def _mechanism(
 @contextmanager
 def _interruptible(granted: "Granted | None") -> Iterator[None]:
     """Say on Ctrl-C how to go on, if noise was drawn and charged for."""
-    with interruptible():
-        try:
-            yield
-        except KeyboardInterrupt:
-            if granted is not None and granted.noise_is_kept:
-                typer.echo(
-                    "The ledger is charged and the noisy vector is kept: run the same command again to go on "
-                    "without a new charge.",
-                    err=True,
-                )
-            raise
+    try:
+        yield
+    except KeyboardInterrupt:
+        if granted is not None and granted.noise_is_kept:
+            typer.echo(
+                "The ledger is charged and the noisy vector is kept: run the same command again to go on "
+                "without a new charge.",
+                err=True,
+            )
+        raise
 
 
 def _predictor(

@@ -1,5 +1,6 @@
 """``ppsm stream``: release a gas demand every day, any so many days within one budget."""
 
+import json
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -7,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from ppsm.cases import Case, load_case, read_demand
 from ppsm.cases.csv_tables import key, number, read_table
 from ppsm.cases.stress import check_stress
 from ppsm.cli import options
-from ppsm.cli.app import app, examples, interruptible
+from ppsm.cli.app import app, examples
 from ppsm.cli.output import writable_directory
+from ppsm.cli.progress import steps
 from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
 from ppsm.files import OWNER_MODE, write_atomically
@@ -24,6 +24,8 @@ from ppsm.privacy.ledger.place import default_ledger
 
 if TYPE_CHECKING:
     from ppsm.streams.stream_run import StreamDay, StreamRun
+
+PAGE = "page.html"
 
 
 class PolicyName(StrEnum):
@@ -65,6 +67,7 @@ def stream(
     recipient: Annotated[str | None, typer.Option(help="To whom it goes; charged to its budget too.")] = None,
     ledger: options.LedgerFile = None,
     seed: options.ResearchSeed = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
     """Release every day once, any so many days within a budget.
 
@@ -77,23 +80,30 @@ def stream(
     directory = writable_directory(out)
     found = _days(loaded, days, shape, dataset or f"gas-demand/{loaded.name}/daily")
     book = None if seed is not None else Ledger(ledger or default_ledger())
-    from ppsm.streams.page import owners_page, public_page
+    from ppsm.experiments.stream_pages import owners_page, public_page
 
     owner = owner_directory(directory)
-    with interruptible():
+    with steps(len(found)) as say:
+        say("building the markets")
         run = _run(loaded, power_stress, alpha, epsilon, window, policy, recipient, directory, book, seed)
         released = []
-        with Progress(console=Console(stderr=True)) as progress:
-            for each in progress.track(run.release(found), total=len(found), description="days"):
-                released.append(each)
-                cleared = sum(day.outcome.feasible for day in released)
-        write_atomically(directory / "page.html", public_page(released, window, epsilon))
+        for each, day in zip(run.release(found), found, strict=True):
+            released.append(each)
+            say(f"released {day.public.day}", len(released))
+        page = directory / PAGE
+        write_atomically(page, public_page(released, window, epsilon))
         secrets = [day.secret for day in found]
-        write_atomically(owner / "page.html", owners_page(released, secrets), mode=OWNER_MODE)
-    typer.echo(
-        f"{len(released)} days released, {sum(day.sampled for day in released)} of them sampled, {cleared} "
-        f"cleared; see {directory / 'page.html'}"
-    )
+        write_atomically(owner / PAGE, owners_page(released, secrets), mode=OWNER_MODE)
+    counts = {
+        "days": len(released),
+        "sampled": sum(day.sampled for day in released),
+        "cleared": sum(day.outcome.feasible for day in released),
+    }
+    if as_json:
+        typer.echo(json.dumps({"page": str(page), "private": seed is None, **counts}, indent=2))
+        return
+    typer.echo("{days} days released, {sampled} of them sampled, {cleared} cleared".format(**counts))
+    typer.echo(f"Page to share: {page}\nFor the owner only: {owner / PAGE}")
 
 
 def _days(case: Case, directory: Path, shape: Path, dataset: str) -> "list[StreamDay]":

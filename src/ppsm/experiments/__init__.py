@@ -13,6 +13,7 @@
     panels, charts                   pictures for files, and interactive ones for pages
     report       write_report        ``ppsm report``
     comparison, conclusion, pages    ``ppsm compare``: a grid on one cell, what it shows, two pages
+    stream_pages                     the pages of a stream
     story        Story               a page in one sentence and three numbers
     tuning       Limits              time limits and other tuning numbers
 

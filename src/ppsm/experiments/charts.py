@@ -3,7 +3,7 @@
 ``panels`` draws the pictures that go into files and papers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import altair as alt
@@ -26,6 +26,10 @@ _STYLES = {
 }
 # Lighter than any green of the scale, which colour-blind readers see as grey.
 _NOT_CLEARED = "#dcdcdc"
+# On axes of errors, which go from a thousandth of a per cent to all of it.
+_TICKS = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
+# A tall thin mark, which shows above and below one that lies on it.
+_TICK = "M-0.15,-1.6H0.15V1.6H-0.15Z"
 _OTHERS = ((ORANGE, "cross"), (GREY, "stroke"))
 _MEASURES: dict[str, tuple[str, str, Measure]] = {
     "leader": ("Power operator's cost", "off by, %", lambda row: row.absolute_error("leader")),
@@ -46,15 +50,14 @@ def _means(rows: Sequence[Row], unit: str, measure: Measure, *, log: bool) -> al
     names = _mechanisms(rows)
     points = []
     for (mechanism, alpha, _), group in grouped(rows).items():
-        values = [value for row in group if row.feasible and (value := measure(row)) is not None]
+        values = [value for row in group if (value := measure(row)) is not None]
         if values:
             spread = {"mean": float(np.mean(values)), "least": min(values), "largest": max(values)}
-            of = f"{len(values)} of {len(group)}"
+            of = f"{sum(row.feasible for row in group)} of {len(group)}"
             points.append({"mechanism": _title(mechanism), "alpha": f"{alpha:g}", "cleared": of, **spread})
     alphas = [f"{alpha:g}" for alpha in sorted({row.alpha for row in rows})]
     titles, colours, shapes = _appearance(names)
-    scale = alt.Scale(type="log", nice=False) if log else alt.Scale()
-    ticks = alt.Axis(values=[10**power for power in range(9)], format=",") if log else alt.Axis()
+    scale, ticks = _scale(points, log=log)
     base = alt.Chart(alt.Data(values=points)).encode(
         x=alt.X("alpha:N", title="alpha, MWh", scale=alt.Scale(domain=alphas)).axis(labelAngle=0),
         xOffset=alt.XOffset("mechanism:N", scale=alt.Scale(domain=titles, paddingOuter=0.6)),
@@ -74,6 +77,16 @@ def _means(rows: Sequence[Row], unit: str, measure: Measure, *, log: bool) -> al
         shape=alt.Shape("mechanism:N", scale=alt.Scale(domain=titles, range=shapes)),
     )
     return alt.layer(bars, marks)
+
+
+def _scale(points: Sequence[dict[str, Any]], *, log: bool) -> tuple[alt.Scale, alt.Axis]:
+    """An axis with room for marks at its ends, which would be cut off else."""
+    least = min((point["least"] for point in points), default=1.0)
+    largest = max((point["largest"] for point in points), default=1.0)
+    if not log or least <= 0:
+        return alt.Scale(domain=[0.0, 1.08 * largest or 1.0], nice=False), alt.Axis(tickCount=6)
+    ticks = alt.Axis(values=[10**power for power in range(9)], format=",")
+    return alt.Scale(type="log", domain=[least / 1.3, 1.3 * largest], nice=False), ticks
 
 
 def _mechanisms(rows: Sequence[Row]) -> list[str]:
@@ -96,7 +109,7 @@ def demand_chart(
     names: Sequence[str], true: FloatArray, noisy: FloatArray, released: FloatArray
 ) -> alt.Chart:
     """True, noisy and released demand of every delivery: for the owner's page only."""
-    kinds = {"true": true, "noisy": noisy, "released": released}
+    kinds = {"noisy": noisy, "released": released, "true": true}
     points = [
         {"delivery": name, "demand": kind, "mwh": round(float(value), 3)}
         for kind, vector in kinds.items()
@@ -109,14 +122,49 @@ def demand_chart(
             x=alt.X("mwh:Q", title="MWh a day"),
             y=alt.Y("delivery:N", title=None, sort=list(names)).axis(grid=True),
             color=alt.Color(
-                "demand:N", scale=alt.Scale(domain=list(kinds), range=[VERMILION, GREY, BLUE])
+                "demand:N", scale=alt.Scale(domain=list(kinds), range=[GREY, BLUE, VERMILION])
             ).legend(title=None, orient="top"),
             shape=alt.Shape(
-                "demand:N", scale=alt.Scale(domain=list(kinds), range=["stroke", "circle", "diamond"])
+                "demand:N", scale=alt.Scale(domain=list(kinds), range=["circle", "diamond", _TICK])
             ),
             tooltip=["delivery:N", "demand:N", alt.Tooltip("mwh:Q", title="MWh", format=",.1f")],
         )
     )
+
+
+def daily_chart(
+    dates: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    unit: str,
+    *,
+    marked: Set[str] = frozenset(),
+    limit: float | None = None,
+) -> alt.LayerChart:
+    """Lines over days; with dots on the marked days, or up to a limit that is drawn too."""
+    points = [
+        {"day": day, "what": name, "value": round(value, 4), "marked": day in marked}
+        for name, values in series.items()
+        for day, value in zip(dates, values, strict=True)
+    ]
+    colours = [BLUE, VERMILION][: len(series)]
+    base = alt.Chart(alt.Data(values=points), height=220).encode(
+        x=alt.X("day:T", title=None).axis(format="%-d %b", labelOverlap=True),
+        y=alt.Y("value:Q", title=unit),
+        color=alt.Color("what:N", scale=alt.Scale(domain=list(series), range=colours)).legend(
+            title=None, orient="top"
+        ),
+        strokeDash=alt.StrokeDash("what:N", scale=alt.Scale(domain=list(series), range=[[1, 0], [5, 3]])),
+        tooltip=["day:T", "what:N", alt.Tooltip("value:Q", title=unit, format=",.4~r")],
+    )
+    layers = [
+        base.mark_line(strokeWidth=2, interpolate="linear" if limit is None else "step-after"),
+        base.mark_point(filled=True, size=45).transform_filter("datum.marked"),
+    ]
+    if limit is not None:
+        layers.append(
+            alt.Chart(alt.Data(values=[{"value": limit}])).mark_rule(style="limit").encode(y="value:Q")
+        )
+    return alt.layer(*layers)
 
 
 def stress_chart(rows: Sequence[Row], whose: str = "leader") -> alt.VConcatChart:
@@ -168,14 +216,19 @@ def _cells(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.FacetC
     gases = [_stress(gas) for gas in sorted({row.gas_stress for row in rows}, key=lambda gas: gas or -1.0)]
     scale = alt.Scale(type="symlog", constant=0.001, scheme="viridis", reverse=True)
     colour = alt.Color("error:Q", scale=scale).legend(
-        title="mean error, %", orient="top", direction="horizontal", gradientLength=200
+        title="mean error, %",
+        orient="top",
+        direction="horizontal",
+        gradientLength=240,
+        values=_TICKS,
+        labelExpr="datum.value",
     )
     cells = (
-        alt.Chart(height=18 * len(powers))
+        alt.Chart(height=18 * max(len(powers), 3))
         .mark_rect(cursor="pointer")
         .encode(
-            x=alt.X("gas:N", title="gas demand", sort=gases).axis(labelAngle=-90),
-            y=alt.Y("power:N", title="power demand", sort=powers),
+            x=alt.X("gas:N", title="gas", sort=gases).axis(labelAngle=-90),
+            y=alt.Y("power:N", title="power", sort=powers),
             color=alt.when("datum.known").then(colour).otherwise(alt.value(_NOT_CLEARED)),
             stroke=alt.when(chosen).then(alt.value(VERMILION)).otherwise(alt.value("transparent")),
             strokeWidth=alt.when(chosen).then(alt.value(2.5)).otherwise(alt.value(0)),
@@ -214,14 +267,16 @@ def _runs(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.Chart:
     return (
         alt.Chart(
             data,
-            height=alt.Step(12),
+            height=alt.Step(16),
             title="Runs of the chosen cell",
         )
         .transform_calculate(place="datum.mechanism + ', ' + datum.alpha + ' MWh'")
         .transform_filter(chosen)
         .mark_point(filled=True, size=55, opacity=0.75)
         .encode(
-            x=alt.X("error:Q", title="error of the run, %", scale=scale),
+            x=alt.X("error:Q", title="error of the run, %", scale=scale).axis(
+                values=_TICKS, labelExpr="datum.value"
+            ),
             y=alt.Y("place:N", title=None, scale=alt.Scale(domain=places)),
             color=alt.Color("mechanism:N", scale=alt.Scale(domain=titles, range=colours)).legend(
                 title=None, orient="top"

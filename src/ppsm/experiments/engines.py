@@ -12,8 +12,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ppsm.errors import InputError
@@ -23,6 +24,8 @@ from ppsm.interrupts import watched
 
 if TYPE_CHECKING:
     from distributed import Client
+
+LOG = logging.getLogger(__name__)
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -79,6 +82,7 @@ class LocalEngine:
                 # Tasks start in their order: the first ones without an answer were under way.
                 under_way = [index for index, _ in chosen if index in left][: self.workers + 1]
                 deaths.update(under_way)
+                LOG.warning("a worker died; %d tasks that may be to blame come last", len(under_way))
                 if len(under_way) == 1 and deaths[under_way[0]] >= HARNESS.attempts:
                     yield left.pop(under_way[0]), WorkerDied(str(error).split(".")[0])
 
@@ -99,19 +103,44 @@ class LocalEngine:
         )
         finished = False
         try:
-            futures = [executor.submit(_numbered, function, index, task) for index, task in tasks]
-            for future in as_completed(futures):
-                yield future.result()
+            left, waiting = iter(tasks), set[Future[tuple[int, Answer]]]()
+            while True:
+                # A few at a time: a pool that is killed with more before it breaks in a thread of its own.
+                with _deaf_children():
+                    for index, task in islice(left, 2 * self.workers - len(waiting)):
+                        waiting.add(executor.submit(_numbered, function, index, task))
+                if not waiting:
+                    break
+                # Not for ever: a wait that has no end does not feel a Ctrl-C that another thread was told.
+                done, waiting = wait(waiting, HARNESS.watch_seconds, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
             finished = True
         finally:
             if not finished:
                 executor.shutdown(wait=False, kill_workers=True)
 
 
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Start processes that do not feel Ctrl-C.
+
+    Solvers keep their incumbent on it: a worker that felt it would hand in a search cut short, and one that
+    is only starting would print a traceback.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _begin_worker(parent: int) -> None:
     from joblib.externals.loky import process_executor
 
-    # Solvers keep their incumbent on Ctrl-C: a worker that felt it would hand in a search cut short.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A worker grows by what it learns, which loky would take for a leak and replace it.
     process_executor._MAX_MEMORY_LEAK_SIZE = HARNESS.worker_bytes

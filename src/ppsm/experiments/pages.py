@@ -243,9 +243,9 @@ def _map_words(example: ExampleRelease) -> str:
 
 
 def _prices_after(example: ExampleRelease) -> Mapping[str, FloatArray]:
-    """Prices of the game cleared with a release, by what it was cleared with."""
+    """Prices of the game cleared with a release, by what it was cleared with: first what went wrong."""
     found = {}
-    for title, dossier in ((_REPAIRED, example.dossier), (_PLAIN, example.plain)):
+    for title, dossier in ((_PLAIN, example.plain), (_REPAIRED, example.dossier)):
         evaluation = None if dossier is None else dossier.evaluation
         if evaluation is not None and evaluation.prices is not None:
             found[title] = evaluation.prices

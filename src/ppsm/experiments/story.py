@@ -31,8 +31,8 @@ def compared(comparison: Comparison, alpha: float) -> Story:
     """Plain noise against PPSM at one alpha, measured against the truth: public test data only."""
     plain, ppsm = _both(comparison.rows, alpha)
     return Story(
-        f"Noise of {alpha:g} MWh hides the demand of every delivery. Plain, both markets can be cleared in "
-        f"{_cleared(plain)} draws; repaired by PPSM, in {_cleared(ppsm)}.",
+        f"With noise of {alpha:g} MWh to hide every delivery the markets clear in {_cleared(plain)} draws; "
+        f"repaired by PPSM, in {_cleared(ppsm)}.",
         (
             Figure("markets cleared", _cleared(ppsm), _cleared(plain)),
             Figure("power operator's cost is off by", _off(ppsm, "leader"), _off(plain, "leader")),

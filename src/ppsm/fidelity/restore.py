@@ -5,6 +5,7 @@ are empty, polish, certify. See :mod:`ppsm.fidelity.problem` for the conventions
 :mod:`ppsm.fidelity.bounds.primal_dual` for why it is fast.
 """
 
+import logging
 import time
 import weakref
 from collections.abc import Callable
@@ -52,6 +53,8 @@ from ppsm.solvers.highs import HIGHS
 from ppsm.solvers.qp import CLARABEL, PIQP
 from ppsm.solvers.scip import scip_version
 from ppsm.status import Status
+
+LOG = logging.getLogger(__name__)
 
 
 def restore(
@@ -149,7 +152,9 @@ class Restorer:
         strengths = None if prior is None else prior.strengths(self.names, norm)
         total = MeasuredTotal.of(released)
         task = _Task(self, values, checked, public, norm, strengths, total, limits or SearchLimits(), method)
-        return task.run(started, elastic=elastic)
+        found = task.run(started, elastic=elastic)
+        LOG.debug("fidelity: %s, gap %.2g, bands widened by %.4g", found.status, found.gap, found.widening)
+        return found
 
     def core(
         self,

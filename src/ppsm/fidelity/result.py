@@ -23,13 +23,14 @@ from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_lp
 from ppsm.status import Status
+from ppsm.views import View, Viewed, entry_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class FidelityResult:
+class FidelityResult(Viewed):
     """A faithful vector with its proof, or the reason why there is none.
 
     ``status`` is ``PROVEN_OPTIMAL`` when ``gap`` (relative to the objective) is within the tolerance asked
@@ -62,6 +63,11 @@ class FidelityResult:
             and self.certificate is not None
             and self.certificate.faithful
         )
+
+    def _view(self) -> View:
+        proof = "certified" if self.certified else f"gap {self.gap:.2g}"
+        headline = f"{self.status}, {proof}, bands widened by {self.widening:.4g} {self.explanation}".strip()
+        return View(headline, entry_rows(self.labels, self.parameter), ("entry", "faithful"))
 
     def to_series(self) -> "pd.Series[float]":
         """The vector as a pandas Series, labelled by the entries."""

@@ -21,6 +21,10 @@ from ppsm.figures.geography import (
 
 _LABELS = 7
 _LABEL_DEG = 1.3
+# On a phone only names this far apart have room.
+_NARROW_LABEL_DEG = 3.0
+# Names in the outer part of the frame are written towards its middle.
+_EDGE = 0.1
 # A scale of differences ends at one of these, in $/MMBtu: pages of several days can be compared.
 _SCALES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 _PRICE = "gas price, $/MMBtu"
@@ -122,7 +126,7 @@ def _layered(case: Case, dots: alt.Chart) -> alt.LayerChart:
         _lines(line_segments(case), "power-line"),
         _lines(gas_segments(case), "pipe"),
         dots,
-        *_bus_names(case),
+        *_bus_names(case, west, east),
     ]
     size = alt.expr("[width, height]")
     chart: alt.LayerChart = alt.layer(*layers).project(type="mercator", fit=fit, size=size)
@@ -161,10 +165,13 @@ def _lines(segments: FloatArray, style: str) -> alt.Chart:
     )
 
 
-def _bus_names(case: Case) -> list[alt.Chart]:
+def _bus_names(case: Case, west: float, east: float) -> list[alt.Chart]:
     """The largest loads, as many as do not crowd each other, as squares with their name and load."""
+    everywhere = {row.bus for row in largest_loads(case, _LABELS, _NARROW_LABEL_DEG)}
     chosen = [
         {"name": row.name, "load": row.load_mw, "longitude": row.longitude_deg, "latitude": row.latitude_deg}
+        | {"style": "name" if row.bus in everywhere else "minor-name"}
+        | {"align": _alignment((row.longitude_deg - west) / (east - west))}
         for row in largest_loads(case, _LABELS, _LABEL_DEG)
     ]
     squares = (
@@ -179,4 +186,15 @@ def _bus_names(case: Case) -> list[alt.Chart]:
             ],
         )
     )
-    return [squares, _texts(chosen, "halo", dy=-10), _texts(chosen, "bus-name", dy=-10)]
+    names = [
+        _texts([row for row in chosen if (row["style"], row["align"]) == kind], style, dy=-10, align=kind[1])
+        for kind in sorted({(row["style"], row["align"]) for row in chosen})
+        for style in (f"halo-{kind[0]}", f"bus-{kind[0]}")
+    ]
+    return [squares, *names]
+
+
+def _alignment(share: float) -> str:
+    if share < _EDGE:
+        return "left"
+    return "right" if share > 1 - _EDGE else "center"

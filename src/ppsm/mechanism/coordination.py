@@ -19,7 +19,7 @@ from ppsm.games.follower import Follower
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.status import Status
-from ppsm.views import View, figure, spread
+from ppsm.views import View, Viewed, figure, spread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ class Decision:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Outcome(Viewed):
     """A cleared game: what the leader pays, what each follower's market is worth, and the prices.
 
     Without an answer (``status.has_answer`` is false) the numbers are None and ``values`` is empty. ``felt``
@@ -97,11 +97,11 @@ class Outcome:
             raise InputError(f"the game has no prices (status '{self.status}'): look at explanation first.")
         return pd.Series(self.prices, index=pd.Index(self.price_names, name="price"), name="price")
 
-    def _repr_html_(self) -> str:
+    def _view(self) -> View:
         costs = [("leader's cost", figure(self.leader_cost))]
         values = [(f"value, {name}", figure(value)) for name, value in self.values.items()]
         prices = [] if self.prices is None else [("prices", spread(self.prices))]
-        return View(f"{self.status} {self.explanation}".strip(), [*costs, *values, *prices]).html()
+        return View(f"{self.status} {self.explanation}".strip(), [*costs, *values, *prices])
 
     @property
     def feasible(self) -> bool:

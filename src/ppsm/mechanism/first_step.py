@@ -4,6 +4,7 @@ Only this step takes a :class:`~ppsm.privacy.Sensitive`. It refuses first whatev
 refuse after the charge, then measures: entries, and the total where a mechanism asks for it.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -23,6 +24,8 @@ from ppsm.privacy.released import Released, require_released
 from ppsm.privacy.sensitive import Sensitive, refusal_of
 from ppsm.privacy.statement import headline
 from ppsm.views import View, Viewed, entry_rows
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +118,9 @@ class Laplace:
                 "The predictor rests on figures that this ledger has not noted as they are, expected a "
                 "publication of its own for a private release: note it with note_publication(...)."
             )
-        return measurement.release(secret, ledger=ledger, purpose=purpose, recipient=recipient, keep=keep)
+        noisy = measurement.release(secret, ledger=ledger, purpose=purpose, recipient=recipient, keep=keep)
+        LOG.info("step 1: charged epsilon %g at alpha %g to %s", self.epsilon, self.alpha, ledger.path)
+        return noisy
 
     def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
         """Refuse what step 1 would be refused for its cost, before there is a game; nothing is charged."""

@@ -3,6 +3,7 @@
 Every step says what it saw and what it did (:class:`~ppsm.mechanism.dossier.Step`), for the dossier.
 """
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -25,6 +26,8 @@ from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.released import Released, require_released
 from ppsm.status import Status
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -49,6 +52,7 @@ class StepLog:
         wall, cpu = time.perf_counter(), time.process_time()
         result = action()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        LOG.info("step %s, by the %s: %.2f s", step, party, wall)
         self.steps.append(Step(step, party, inputs, output(result), wall, cpu))
         return result
 

@@ -17,6 +17,7 @@ is drawn nothing that happens depends on the values of the demand.
 """
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ from ppsm.privacy import (
 )
 from ppsm.privacy.ledger.balance import MOST_PER_RELEASE
 from ppsm.privacy.ledger.place import default_ledger, grant_command, ledger_command
+
+LOG = logging.getLogger(__name__)
 
 PURPOSE = "coordination of gas and power markets"
 UNIT = "MWh"
@@ -230,6 +233,7 @@ class Granted:
         if self.kept is not None:
             published = predictor is not None and predictor.publication is not None
             self._insist_on_the_same_publication(publishes=published)
+            LOG.info("going on with the noise that an earlier call has paid for")
             return Noisy(self, game, predictor, self.kept.noisy)
         noisy = self.mechanism.perturb(self.secret, game, predictor, ledger=self.ledger, purpose=PURPOSE)
         KeptNoise(noisy, None if predictor is None else predictor.publication).write(self.file, self.mark)
@@ -278,6 +282,7 @@ class Written:
     def to(cls, directory: Path, case: Case, release: Release) -> "Written":
         """Write a release, seeded ones too, which begin here."""
         write_release(directory, case, release.dossier)
+        LOG.info("the release is in %s", directory)
         return cls(directory, case, release)
 
     def evaluated(self, outcome: Outcome) -> Dossier:

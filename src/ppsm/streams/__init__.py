@@ -9,7 +9,6 @@
     meters           what its questions are put to: a secret behind a ledger, seeded noise, test data
     stream_run       a stream on disk, which can be stopped anywhere and gone on with
     day_files        a released day as a file, and what is kept until it is written
-    page             what it came to, for everybody and for the owner
     stream_audit     evidence against the promise, on neighbouring streams of public data
     tuning           the numbers that nobody is asked for
 """

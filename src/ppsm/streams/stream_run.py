@@ -13,6 +13,7 @@ a run that was interrupted nothing can be told by its ledger and its files.
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -37,6 +38,8 @@ from ppsm.streams.policies import Policy
 from ppsm.streams.promise import Promise
 from ppsm.streams.reconstruction import Knowledge
 from ppsm.streams.tuning import TUNING
+
+LOG = logging.getLogger(__name__)
 
 Game = Callable[[date], Coordination]
 
@@ -153,6 +156,7 @@ class StreamRun:
                     stream = Stream(settings.promise, settings.policy, game.public_bounds, settings.knowledge)
                 released = self._one(stream, day, game, before)
                 before = before.then(released)
+                LOG.info("%s: %s", day.public.day, "sampled" if released.sampled else "skipped")
                 yield released
 
     def _insist_on_the_same_settings(self, dataset: str) -> None:

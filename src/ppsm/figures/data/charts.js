@@ -12,6 +12,8 @@
     const wide = width > 600;
     const font = getComputedStyle(document.body).fontFamily;
     const words = { labelColor: soft, titleColor: ink, labelFontSize: 12, titleFontSize: 13, titleFontWeight: 500, labelFont: font, titleFont: font };
+    const name = { color: ink, fontSize: wide ? 12 : 10, fontWeight: 600 };
+    const halo = { ...name, color: of("--land"), stroke: of("--land"), strokeWidth: 3, strokeJoin: "round" };
     return {
       background: "transparent",
       font: font,
@@ -27,8 +29,11 @@
         "power-line": { color: soft, strokeWidth: 0.6, opacity: 0.35 },
         pipe: { color: soft, strokeWidth: wide ? 1.6 : 1, opacity: 0.9 },
         bus: { color: ink, size: wide ? 26 : 12 },
-        "bus-name": { color: ink, fontSize: wide ? 12 : 10, fontWeight: 600 },
-        halo: { color: of("--land"), stroke: of("--land"), strokeWidth: 3, fontSize: wide ? 12 : 10, fontWeight: 600, strokeJoin: "round" },
+        "bus-name": name,
+        "bus-minor-name": { ...name, opacity: wide ? 1 : 0 },
+        "halo-name": halo,
+        "halo-minor-name": { ...halo, opacity: wide ? 1 : 0 },
+        limit: { color: ink, strokeDash: [6, 4] },
         dot: { stroke: ink, strokeWidth: wide ? 0.8 : 0.5, opacity: 1 },
       },
     };

@@ -14,7 +14,8 @@ import numpy as np
 
 from ppsm.arrays import FloatArray, SparseMatrix
 from ppsm.bilevel.files.mps import read_mps
-from ppsm.errors import InputError, ModelError
+from ppsm.errors import ModelError
+from ppsm.extras import insist_on
 from ppsm.games.layout import Layout
 from ppsm.program import LinearProgram
 
@@ -34,12 +35,8 @@ class ReadFollower:
 
 def tool(module: str, extra: str) -> Any:
     """A library that a front end needs, or one sentence on how to get it."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError:
-        raise InputError(
-            f"this needs {module}, which is not installed: install it with pip install 'ppsm[{extra}]'."
-        ) from None
+    insist_on(extra, f"a follower from {extra}")
+    return import_module(module)
 
 
 def refuse_integers(names: Sequence[str], is_integer: Any) -> None:
