@@ -150,12 +150,9 @@ def test_northeast_figures_are_what_the_page_says() -> None:
     assert gas_mw == pytest.approx(0.55 * 364_788.8, rel=1e-3)
     prices = sorted(bid.price_usd_per_mwh * MWH_PER_MMBTU for bid in case.supplies)
     assert (prices[0], prices[-1]) == pytest.approx((3.2, 25.0), rel=1e-3)
-    capacities = {
-        name: row.capacity_mwh
-        for row in (*case.pipes, *case.compressors)
-        if np.isfinite(row.capacity_mwh)
-        for name in (getattr(row, "pipe", None) or getattr(row, "compressor", ""),)
-    }
+    pipes = {row.pipe: row.capacity_mwh for row in case.pipes}
+    stations = {row.compressor: row.capacity_mwh for row in case.compressors}
+    capacities = {name: mwh for name, mwh in {**pipes, **stations}.items() if np.isfinite(mwh)}
     assert capacities == NORTHEAST.capacity_mwh
     assert sum(bid.size_mwh for bid in case.supplies if bid.junction == "64") == 2400
     assert {fleet.technology for fleet in case.fleets} < set(TECHNOLOGIES)
