@@ -11,10 +11,10 @@ READY  := $(VENV)/.ready
 help:            ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-# Why this cell: its total use of gas is close to a step of the supply curve, so that noise changes prices and
-# commitments; in milder and harsher cells plain noise is mostly either harmless or impossible to serve.
+# Why this cell: gas is scarce enough that the leader holds plants back to stay below the next step of supply, so
+# that noise costs it real money; in milder cells noise is harmless, in harsher ones it mostly cannot be served.
 run: $(READY)    ## compare the three mechanisms on the Northeast; the report is out/report.html
-	$(BIN)/ppsm compare --case northeast --power-stress 0.36 --gas-stress 0.5 --draws 3 --time-limit 4 --out out
+	$(BIN)/ppsm compare --case northeast --power-stress 0.42 --gas-stress 0.9 --draws 3 --time-limit 10 --out out
 
 test: $(READY)   ## run the tests
 	$(BIN)/python -m pytest -n auto

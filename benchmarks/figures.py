@@ -25,6 +25,7 @@ from ppsm.markets.model.validity import BidLevels
 
 _LINES = (SKY, GREEN, ORANGE, PURPLE, BLUE, VERMILION)
 _MARKERS = "osD^vP"
+GAP = 1e-3
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def solved_cells(
     for power in stresses:
         for gas in case.gas_stress:
             started = time.process_time()
-            solution = solver.solve(power, case.demand_mwh(gas), time_limit=limit)
+            solution = solver.solve(power, case.demand_mwh(gas), time_limit=limit, gap=GAP)
             gap = "" if solution.gap is None else f"gap {solution.gap:.4%}, "
             print(
                 f"+{power:.0%} +{gas:.0%}: {solution.status.value}, {gap}"
