@@ -14,7 +14,7 @@ from ppsm.arrays import FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.deliverable import largest_burn_mwh
 from ppsm.markets.gauc.pattern_search import PatternSearch
-from ppsm.markets.gauc.patterns import BurnBox, PriceSteps, root_box
+from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PriceSteps, root_box
 from ppsm.markets.gauc.plans import Offer, Plans, Units, Wanted
 from ppsm.markets.gauc.pressure import PressureCheck
 from ppsm.markets.gauc.region import BurnRegion
@@ -40,6 +40,7 @@ class StressPatterns:
         self.relaxation = PowerRelaxation(followers, power_stress, areas)
         self.learned = learned
         self.plans = Plans(followers, self.relaxation, power_stress, learned.units)
+        self.planned: list[PatternBox] = []
 
 
 class PricePatterns:
@@ -138,6 +139,17 @@ class DemandPatterns:
         self._search.run(seconds_left)
         self._kept.learned.steps = self._search.kept_steps
 
+    def plan_as_before(self, offer: Offer) -> None:
+        """Offer EM's answers to known units at the patterns that were planned for last, until one is valid.
+
+        A demand near an earlier one mostly has its pattern, so that there is an answer before any search.
+        """
+        for box in self._kept.planned[: TUNING.patterns_for_known_units]:
+            asked, gas = self._search.limits_of(box)
+            wanted = Wanted(self._withdrawal, asked, gas)
+            if self._kept.plans.offer_known(wanted, offer, lambda: False, most=1):
+                return
+
     def is_confirmed(self, seconds_left: Callable[[], float]) -> bool:
         """A second opinion on the bound."""
         return self._search.is_confirmed(seconds_left)
@@ -157,9 +169,16 @@ class DemandPatterns:
         patterns = self._search.cheapest(TUNING.patterns_planned)
         wanted = [Wanted(self._withdrawal, *self._search.limits_of(priced.box)) for priced in patterns]
         for each in wanted[: TUNING.patterns_for_known_units]:
-            plans.offer_known(each, offer, lambda: is_enough(self.bound_usd))
+            if plans.offer_known(each, offer, lambda: is_enough(self.bound_usd), most=TUNING.units_tried):
+                self._remember(patterns[0].box)
         for priced, each in zip(patterns, wanted, strict=True):
             # what the next pattern costs at least may be no better than what there is
             if is_enough(priced.relaxed.bound_usd) or seconds_left() <= 0:
                 return
-            plans.offer(each, gap, seconds_left, offer)
+            if plans.offer(each, gap, seconds_left, offer):
+                self._remember(priced.box)
+
+    def _remember(self, box: PatternBox) -> None:
+        """Keep a pattern with a valid plan, the latest first and once."""
+        others = [each for each in self._kept.planned if each.key != box.key]
+        self._kept.planned[:] = [box, *others][: TUNING.patterns_planned]

@@ -58,10 +58,10 @@ class Plans:
         self._followers, self._relaxation, self._power_stress = followers, relaxation, power_stress
         self._known = known
 
-    def offer_known(self, wanted: Wanted, offer: Offer, is_enough: Callable[[], bool]) -> bool:
+    def offer_known(self, wanted: Wanted, offer: Offer, is_enough: Callable[[], bool], most: int) -> bool:
         """Offer EM's answers to plans with units of earlier plans, the latest first; whether one is valid."""
         found = False
-        for units in self._known[: TUNING.units_tried]:
+        for units in self._known[:most]:
             if is_enough():
                 break
             found |= self._hold(wanted, self._program(wanted, units.full), units.on, offer) is None

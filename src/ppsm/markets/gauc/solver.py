@@ -383,6 +383,8 @@ class Search:
         patterns = self.solver.patterns.search(self.power_stress, self.demand, target)
         if patterns is None:
             return
+        if self.best is None:
+            patterns.plan_as_before(self._offer_plan)
         patterns.run(self.left)
         self.bound_if_free = patterns.bound_usd
         if patterns.bound_usd < target:
