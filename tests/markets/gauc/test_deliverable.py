@@ -127,7 +127,8 @@ def missing_mwh(case: Case, demand_mwh: float) -> float:
     ],
 )
 def test_what_is_missing_by_hand(demand: float, missing: float) -> None:
-    assert missing_mwh(TWO_NODE, demand) == pytest.approx(missing, abs=1e-6)
+    found = two_node().servable.missing_mwh(np.array([demand]))
+    assert found == pytest.approx(missing, abs=1e-6)
 
 
 def test_what_is_missing_with_line_pack_twins_and_capacity_by_hand() -> None:
