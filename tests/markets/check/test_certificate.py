@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 from tests.markets.two_node import TWO_NODE, solved, two_node
 
-from ppsm.markets import certify
+from ppsm.markets import GasAwareCommitment, certify
+from ppsm.status import Status
 
 
 def test_the_certificate_refuses_what_is_tampered_with() -> None:
@@ -90,3 +91,31 @@ def test_the_certificate_knows_what_em_may_do_with_the_offers() -> None:
     withdrawn[0, :, 0] = off[1, 0] = 0
     found = [str(fault) for fault in certify(replace(answer, offers=withdrawn, on=off)).findings]
     assert any("does not cost what is claimed" in fault for fault in found)
+
+
+def test_the_certificate_knows_what_is_sold_of_a_pipe() -> None:
+    """The plant burns some gas beside the homes' 800 MWh, all of it through the pipe."""
+    answer = solved()
+    assert answer.burn_mwh is not None
+    flow = 800.0 + float(answer.burn_mwh.sum())
+    (pipe,) = TWO_NODE.pipes
+
+    def findings(capacity_mwh: float) -> list[str]:
+        case = replace(TWO_NODE, pipes=(replace(pipe, capacity_mwh=capacity_mwh),))
+        return [fault.what for fault in certify(replace(answer, case=case)).findings]
+
+    assert findings(flow + 1.0) == []
+    # the tank would have to give the last MWh, at 30 $ instead of 20
+    assert "GM has another value" in findings(flow - 1.0)
+
+
+def test_an_answer_within_what_is_sold_is_certified() -> None:
+    """Of 900 MWh through the pipe 100 are left for the plant at 10 $/MWh, the next cost 30 $."""
+    (pipe,) = TWO_NODE.pipes
+    solver = GasAwareCommitment(replace(TWO_NODE, pipes=(replace(pipe, capacity_mwh=900.0),)))
+    answer = solver.solve(0.0, [800.0], gap=1e-6)
+    assert answer.gas_columns is not None
+    flow = answer.gas_columns[solver.followers.gas.market.variables.positions("pipe_flow_mwh")]
+    assert flow.max() <= 900.0 + 1e-6
+    assert answer.status is Status.PROVEN_OPTIMAL
+    assert certify(answer).clean

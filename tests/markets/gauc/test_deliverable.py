@@ -1,5 +1,7 @@
 """Commitments beside the gas network: what it can serve and no more, and a bound that holds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.markets.gauc.boxes import followers_of
@@ -8,7 +10,16 @@ from tests.markets.single_level import best_by_single_level
 from tests.markets.small_games import small_game
 from tests.markets.two_node import TWO_NODE, two_node
 
-from ppsm.markets.gauc.deliverable import affordable_answers, deliverable_commitment
+from ppsm.cases import Case
+from ppsm.cases.entities import MWH_PER_MMBTU
+from ppsm.markets import GasAwareCommitment
+from ppsm.markets.gauc.deliverable import (
+    ServableDemand,
+    affordable_answers,
+    deliverable_commitment,
+    largest_burn_mwh,
+)
+from ppsm.markets.model.followers import Followers
 from ppsm.status import Status
 
 LEVEL_0 = np.zeros(1, dtype=np.int64)
@@ -93,3 +104,84 @@ def test_taking_dear_gas_away_finds_valid_answers() -> None:
     expected = best_by_single_level(case, demand)
     assert expected is not None
     assert expected * (1 - 1e-7) <= best <= expected * 1.01
+
+
+# What the plant burns at most: 100 MW in four hours at 7 MMBtu/MWh.
+MOST_BURN_MWH = 4 * 100 * 7 * MWH_PER_MMBTU
+
+
+def missing_mwh(case: Case, demand_mwh: float) -> float:
+    return ServableDemand(Followers(case)).missing_mwh(np.array([demand_mwh]))
+
+
+@pytest.mark.parametrize(
+    ("demand", "missing"),
+    [
+        (800.0, 0.0),
+        # 1800 MWh through the pipe and 500 from the tank
+        (2300.0, 0.0),
+        (2400.0, 100.0),
+        # gas that comes out in the city, where the pipe ends, can only be burned
+        (-MOST_BURN_MWH + 1.0, 0.0),
+        (-MOST_BURN_MWH - 80.0, 80.0),
+    ],
+)
+def test_what_is_missing_by_hand(demand: float, missing: float) -> None:
+    found = two_node().servable.missing_mwh(np.array([demand]))
+    assert found == pytest.approx(missing, abs=1e-6)
+
+
+def test_what_is_missing_with_line_pack_twins_and_capacity_by_hand() -> None:
+    injected = -MOST_BURN_MWH - 80.0
+    packing = tuple(
+        replace(row, pack_mwh=30.0 if row.junction == "city" else 0.0) for row in TWO_NODE.junctions
+    )
+    assert missing_mwh(replace(TWO_NODE, junctions=packing), injected) == pytest.approx(50.0)
+    # a second plant in the city burns as much again
+    gas = next(fleet for fleet in TWO_NODE.fleets if fleet.fleet == "gas")
+    twin = replace(
+        TWO_NODE,
+        fleets=(*TWO_NODE.fleets, replace(gas, fleet="twin")),
+        bids=(*TWO_NODE.bids, *(replace(bid, fleet="twin") for bid in TWO_NODE.bids if bid.fleet == "gas")),
+        links=(*TWO_NODE.links, replace(TWO_NODE.links[0], fleet="twin")),
+    )
+    assert missing_mwh(twin, injected) == pytest.approx(0.0, abs=1e-6)
+    assert missing_mwh(twin, -2 * MOST_BURN_MWH - 80.0) == pytest.approx(80.0)
+    # 400 MWh are sold of the pipe
+    narrow = replace(TWO_NODE, pipes=(replace(TWO_NODE.pipes[0], capacity_mwh=400.0),))
+    assert missing_mwh(narrow, 900.0) == pytest.approx(0.0, abs=1e-6)
+    assert missing_mwh(narrow, 930.0) == pytest.approx(30.0)
+
+
+def test_a_plant_that_must_run_is_no_promise() -> None:
+    """The test asks for some burn from nothing on: it says nothing of what the plant burns at least."""
+    must = replace(
+        TWO_NODE, fleets=tuple(replace(row, must_run=int(row.fleet == "gas")) for row in TWO_NODE.fleets)
+    )
+    assert missing_mwh(must, 2300.0) == pytest.approx(0.0, abs=1e-6)
+    # 40 MW in four hours need 328 MWh, which the search finds missing
+    assert GasAwareCommitment(must).solve(0.0, [2300.0]).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("demand", [2301.0, -MOST_BURN_MWH - 1.0])
+def test_a_demand_that_no_burn_can_serve_is_infeasible(demand: float) -> None:
+    answer = two_node().solve(0.0, [demand])
+    assert answer.status is Status.INFEASIBLE
+    assert answer.leader_cost_usd is None
+
+
+@pytest.mark.parametrize("seed", [5, 13])
+def test_no_demand_with_an_answer_is_called_unservable(seed: int) -> None:
+    _, demand = small_game(seed)
+    followers = followers_of(seed)
+    servable = ServableDemand(followers)
+    draw = np.random.default_rng(seed)
+    verdicts = set()
+    for _ in range(40):
+        drawn = demand * draw.uniform(-1.0, 6.0, demand.size)
+        burn = draw.uniform(0.0, 1.0, len(followers.case.links)) * largest_burn_mwh(followers)
+        served = followers.gas.clear(followers.gas.market.withdrawal_mwh(drawn, burn)) is not None
+        missing = servable.missing_mwh(drawn)
+        verdicts.add(missing > 1e-6)
+        assert not served or missing < 1e-6
+    assert verdicts == {True, False}

@@ -221,3 +221,58 @@ def test_a_demand_after_others_gets_the_same_bound_from_their_cuts_and_steps(see
         assert search is not None
         bounds.append(search.bound_usd)
     assert bounds[1] == pytest.approx(bounds[0], rel=5e-4)
+
+
+def of_both_signs(seed: int) -> tuple[Followers, FloatArray, FloatArray]:
+    """A demand, and one whose last entry gives a little gas, which parts the network otherwise."""
+    case, demand = steep_game(seed)
+    given = demand.copy()
+    given[-1] *= -0.05
+    return Followers(case), demand, given
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_cuts_and_steps_of_one_network_hold_in_another(seed: int) -> None:
+    followers, demand, given = of_both_signs(seed)
+    relaxations, points = [], []
+    draw = np.random.default_rng(seed)
+    for each in (demand, given):
+        withdrawal = followers.gas.market.withdrawal_mwh(each)
+        areas = GasAreas.of(followers.case, withdrawal < 0)
+        relaxation = PowerRelaxation(followers, 0.0, areas)
+        relaxations.append(relaxation)
+        gathered = areas.gathered(withdrawal)
+        assert gathered is not None
+        for _ in range(4):
+            asked = draw.random(relaxation.asked.link.size) < 0.3
+            relaxed = relaxation.solve(gathered, asked, (np.zeros(areas.width), areas.upper_mwh()))
+            if relaxed is not None:
+                points.append((relaxed.burn_mwh, asked, relaxed.cut))
+    one, other = (PriceSteps.of(each.areas, each.asked) for each in relaxations)
+    assert relaxations[0].areas.count < relaxations[1].areas.count
+    assert np.array_equal(one.prices_usd_per_mwh, other.prices_usd_per_mwh)
+    assert np.array_equal(one.supply_class, other.supply_class)
+    assert np.array_equal(one.asked_at, other.asked_at)
+    for burn, asked, mine in points:
+        said = [
+            cut.constant_usd - cut.price_usd_per_mwh @ burn + cut.weight_usd @ asked for _, _, cut in points
+        ]
+        # at its own point a cut is exact
+        exact = mine.constant_usd - mine.price_usd_per_mwh @ burn + mine.weight_usd @ asked
+        assert max(said) <= exact + 1e-6 * abs(exact)
+
+
+@pytest.mark.parametrize("seed", [5])
+def test_demands_of_both_signs_share_cuts_and_keep_their_bounds(seed: int) -> None:
+    followers, demand, given = of_both_signs(seed)
+    shared = PricePatterns(followers)
+    for each in (demand, given, demand):
+        bounds = []
+        for patterns in (shared, PricePatterns(followers)):
+            search = patterns.search(0.0, each, math.inf)
+            assert search is not None
+            search.run(unlimited)
+            bounds.append(search.bound_usd)
+        assert bounds[0] == pytest.approx(bounds[1], rel=5e-4)
+    assert len(shared._kept) == 2
+    assert len(shared._learned) == 1

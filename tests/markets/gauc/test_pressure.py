@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from ppsm.cases import load_case
+from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.cases.schema import Case
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
+from ppsm.markets.gauc.deliverable import largest_burn_mwh
 from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PriceSteps, root_box
 from ppsm.markets.gauc.pressure import PressureCheck, PressureWays
 from ppsm.markets.gauc.relaxation import AskedLevels, PlaceMap
@@ -101,3 +103,64 @@ def test_no_flows_of_a_box_with_room_are_refused(gas_stress: float) -> None:
             flows = live.solve().columns[check._supplies : check._supplies + check._arcs]
             assert check._allows(flows)
     assert held
+
+
+# What the plant of the two-node case burns at most: 100 MW in four hours at 7 MMBtu/MWh.
+MOST_BURN_MWH = 4 * 100 * 7 * MWH_PER_MMBTU
+
+
+def never_binds(case: Case, demand_mwh: float) -> bool:
+    """Whether pressures bind at no burn of the plant, from nothing to all it can."""
+    check, followers, places = check_of(case)
+    areas = GasAreas.of(case, np.zeros(len(case.junctions), dtype=bool))
+    steps = PriceSteps.of(areas, AskedLevels.of(followers))
+    most = places.gather @ largest_burn_mwh(followers)
+    assert most == pytest.approx([MOST_BURN_MWH])
+    burn = BurnBox(np.zeros(most.size), most, (0.0, float(most.sum())))
+    return check.never_binds(areas, steps, followers.gas.market.withdrawal_mwh([demand_mwh]), burn)
+
+
+@pytest.mark.parametrize(
+    ("demand", "capacity", "expected"),
+    [
+        # pressures carry 1800 MWh to the city; the tank may give nothing, whatever prices say of it
+        (1800.0 - MOST_BURN_MWH - 1.0, np.inf, True),
+        (1800.0 - MOST_BURN_MWH + 1.0, np.inf, False),
+        # less than pressures can carry is sold
+        (1500.0, 1799.0, True),
+        (1500.0, 1801.0, False),
+        # no burn can be served: there is no price to be wrong about
+        (2600.0, np.inf, True),
+    ],
+)
+def test_where_pressures_never_bind_by_hand(demand: float, capacity: float, expected: bool) -> None:
+    case = load_case("two_node")
+    pipe = replace(case.pipes[0], capacity_mwh=capacity)
+    assert never_binds(replace(case, pipes=(pipe,)), demand) == expected
+
+
+@pytest.mark.parametrize(
+    ("capacities", "demand", "expected"),
+    [
+        # a pipe that sells little leaves the rest to its twin, which pressures let carry 1800 MWh (that the
+        # first is full before the twin is, the proof does not use)
+        ((10.0, np.inf), 1800.0 - MOST_BURN_MWH - 1.0, True),
+        ((10.0, np.inf), 1810.0 - MOST_BURN_MWH + 50.0, False),
+        ((np.inf, 10.0), 1810.0 - MOST_BURN_MWH + 50.0, False),
+        ((10.0, 1799.0), 1700.0, True),
+        # the same to sell: each takes half
+        ((np.inf, np.inf), 3600.0 - MOST_BURN_MWH - 1.0, True),
+        ((1700.0, 1700.0), 2900.0, True),
+    ],
+)
+def test_a_full_pipe_leaves_the_rest_to_its_twin(
+    capacities: tuple[float, float], demand: float, expected: bool
+) -> None:
+    case = load_case("two_node")
+    (pipe,) = case.pipes
+    pipes = tuple(
+        replace(pipe, pipe=f"twin{number}", capacity_mwh=capacity)
+        for number, capacity in enumerate(capacities)
+    )
+    wells = tuple(replace(bid, size_mwh=5000.0) for bid in case.supplies)
+    assert never_binds(replace(case, pipes=pipes, supplies=wells), demand) == expected

@@ -55,6 +55,17 @@ def test_two_node_prices_by_hand(demand: float, cost: float, field_price: float,
     np.testing.assert_allclose(prices, [field_price, city_price])
 
 
+def test_no_more_flows_than_is_sold_by_hand() -> None:
+    # pressures would let the pipe carry 1800 MWh; of 1200 MWh the tank gives the 300 that 900 leave
+    market = build_gas_market(replace(TWO_NODE, pipes=(replace(TWO_NODE.pipes[0], capacity_mwh=900.0),)))
+    cost, prices, columns = cleared(market, [1200])
+    assert cost == pytest.approx(9_000 + 300 * 30)
+    np.testing.assert_allclose(prices, [10, 30])
+    assert columns["pipe_flow_mwh[main]"] == pytest.approx(900)
+    assert feasible(market, [1400])
+    assert not feasible(market, [1401])
+
+
 def test_burn_counts_like_demand() -> None:
     market = two_node_market()
     np.testing.assert_allclose(market.withdrawal_mwh([800], [400]), [0, 1200])

@@ -10,17 +10,18 @@ Seldom can all flows be largest at once. Pressure that runs out does so along a 
 its largest pressure through pipes and stations to one at its least. Where the largest flows are too large,
 the most that all pipes of a way can lose together is asked for, way by way (a pipe's drop is convex in its
 flow, so that its chord is above it). A box in which some way may run out is split. Of several pipes between
-the same junctions each takes its share, which changes nothing for the market.
+the same junctions each takes its share as far as its capacity goes, which changes nothing for the market.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ppsm.arrays import BoolArray, FloatArray, SparseMatrix
+from ppsm.arrays import INFINITY, BoolArray, FloatArray, SparseMatrix
 from ppsm.cases.entities import Compressor, Regulator, upstream_downstream
 from ppsm.cases.schema import Case
 from ppsm.markets.gauc.areas import GasAreas
@@ -62,11 +63,10 @@ class PressureCheck:
         )
         matrix = program.matrix[balance]
         packed = -sp.eye_array(junctions)
-        even = _even_flows(case, (supply.size, flows.size, junctions + count))
+        even, self._even_lower = _even_flows(case, (supply.size, flows.size, junctions + count))
         self._transport = sp.csr_array(
             sp.vstack([sp.hstack([matrix[:, supply], matrix[:, flows], packed, burn]), total, even])
         )
-        self._even = even.shape[0]
         self._ways = PressureWays(case)
         self._supplies, self._arcs = supply.size, flows.size
         self._capacity = program.column_upper[flows]
@@ -130,13 +130,13 @@ class PressureCheck:
         up, down = areas.of_junction[self._up], areas.of_junction[self._down]
         inside = (up >= 0) & (down >= 0)
         most[inside & (box.lowest[up] > box.highest[down])] = 0.0
-        supplies, even = self._supplies, np.zeros(self._even)
+        supplies, even = self._supplies, np.zeros(self._even_lower.size)
         zero = np.zeros(self._arcs + self._pack.size)
         live = PersistentLp(
             LinearProgram.of(
                 np.zeros(self._transport.shape[1]),
                 self._transport,
-                row_lower=np.concatenate([withdrawal_mwh, [burn.total_mwh[0]], even]),
+                row_lower=np.concatenate([withdrawal_mwh, [burn.total_mwh[0]], self._even_lower]),
                 row_upper=np.concatenate([withdrawal_mwh, [burn.total_mwh[1]], even]),
                 column_lower=np.concatenate([lower[:supplies], zero, burn.lower_mwh]),
                 column_upper=np.concatenate([upper[:supplies], most, self._pack, burn.upper_mwh]),
@@ -193,19 +193,26 @@ class PressureCheck:
         return PersistentLp(program).solve(is_bounded=True).status is Status.PROVEN_OPTIMAL
 
 
-def _even_flows(case: Case, widths: tuple[int, int, int]) -> SparseMatrix:
-    """Rows that give pipes between the same junctions flows that need the same drop."""
+def _even_flows(case: Case, widths: tuple[int, int, int]) -> tuple[SparseMatrix, FloatArray]:
+    """Rows that give pipes between the same junctions flows that need the same drop, and their lower sides.
+
+    A pipe that is full at a smaller drop than another may need less than that one, never more.
+    """
     supplies, arcs, others = widths
-    first: dict[tuple[str, str], int] = {}
-    rows = []
+    beside: dict[tuple[str, str], list[int]] = {}
     for number, pipe in enumerate(case.pipes):
-        other = first.setdefault(upstream_downstream(pipe), number)
-        if other != number:
+        beside.setdefault(upstream_downstream(pipe), []).append(number)
+    strength = np.array([pipe.weymouth_mwh_per_bar for pipe in case.pipes])
+    full_at = np.array([pipe.capacity_mwh for pipe in case.pipes]) / strength
+    rows, lower = [], []
+    for pipes in beside.values():
+        for less, more in pairwise(sorted(pipes, key=lambda number: full_at[number])):
             row = np.zeros(supplies + arcs + others)
-            row[supplies + other] = 1.0
-            row[supplies + number] = -case.pipes[other].weymouth_mwh_per_bar / pipe.weymouth_mwh_per_bar
+            row[supplies + less] = 1.0
+            row[supplies + more] = -strength[less] / strength[more]
             rows.append(row)
-    return sp.csr_array(np.array(rows).reshape(len(rows), supplies + arcs + others))
+            lower.append(0.0 if full_at[less] == full_at[more] else -INFINITY)
+    return sp.csr_array(np.array(rows).reshape(len(rows), supplies + arcs + others)), np.array(lower)
 
 
 @dataclass(frozen=True, eq=False)
