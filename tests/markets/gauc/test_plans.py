@@ -133,9 +133,9 @@ def test_a_plan_holds_back_what_makes_gas_dear() -> None:
     # units that led to an answer are known from then on, and lead to it again
     assert [units.on[GAS].tolist() for units in known] == [[1, 1]]
     again: list[float] = []
-    assert plans(known).offer_known(cheap, valid_into(again), lambda: False)
+    assert plans(known).offer_known(cheap, valid_into(again), lambda: False, most=3)
     assert min(again) == pytest.approx(TOY_OPTIMUM_USD)
-    assert not plans(known).offer_known(cheap, valid_into(again), lambda: True)
+    assert not plans(known).offer_known(cheap, valid_into(again), lambda: True, most=3)
 
 
 def test_a_block_that_em_takes_anyway_is_planned_full() -> None:
