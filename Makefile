@@ -14,7 +14,7 @@ help:            ## list the targets
 # Why this cell: gas is scarce enough that the leader holds plants back to stay below the next step of supply, so
 # that noise costs it real money; in milder cells noise is harmless, in harsher ones it mostly cannot be served.
 run: $(READY)    ## compare the three mechanisms on the Northeast; the report is out/report.html
-	$(BIN)/ppsm compare --case northeast --power-stress 0.42 --gas-stress 0.9 --draws 3 --time-limit 10 --out out
+	$(BIN)/ppsm compare --case northeast --power-stress 0.42 --gas-stress 0.9 --draws 2 --time-limit 15 --out out
 
 test: $(READY)   ## run the tests
 	$(BIN)/python -m pytest -n auto

@@ -33,7 +33,7 @@ REPORT, TABLE = "report.html", "compare.csv"
 @app.command(
     short_help="The mechanisms side by side, with a report to share.",
     epilog=examples(
-        "ppsm compare --power-stress 0.42 --gas-stress 0.9 --draws 3 --time-limit 10 --out out",
+        "ppsm compare --power-stress 0.42 --gas-stress 0.9 --draws 2 --time-limit 15 --out out",
         "ppsm compare --power-stress 0.36 --demand demand.csv --out out",
     ),
 )

@@ -21,7 +21,7 @@ from ppsm.experiments.pages import ExampleRelease, Setting
 from ppsm.experiments.row import Cell, Instance
 from ppsm.experiments.run import Progress, insist_on_results, run_grid
 from ppsm.experiments.store import RowStore
-from ppsm.experiments.tuning import Limits
+from ppsm.experiments.tuning import HARNESS, Limits
 from ppsm.experiments.variants import LEARNED, MEASURED
 from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.interrupts import Watch, watched
@@ -88,8 +88,9 @@ class Job:
 
     @property
     def has_history(self) -> bool:
-        """Whether the case's own demand is public."""
-        return self.public or self.setting.gas_stress is None
+        """Whether the case's own demand is public, and the case small enough to invent a past."""
+        is_small = len(self.setting.case.fleets) <= HARNESS.history_fleets
+        return is_small and (self.public or self.setting.gas_stress is None)
 
     def grid(self, name: str) -> Grid:
         """The runs one by one, so that as many as possible are kept when they are stopped."""

@@ -24,6 +24,8 @@ class HarnessTuning:
         By which a worker may grow before it is taken for a leak: it keeps what it has built and learned.
     connect_seconds
         For a Dask scheduler to answer.
+    history_fleets
+        A past is invented for cases of up to so many fleets: a year of large games would take an hour.
     """
 
     single_cell_original_seconds: float = 300.0
@@ -33,6 +35,7 @@ class HarnessTuning:
     watch_seconds: float = 0.5
     worker_bytes: int = 2 * 1024**3
     connect_seconds: int = 20
+    history_fleets: int = 20
 
 
 HARNESS = HarnessTuning()
