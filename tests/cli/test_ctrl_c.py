@@ -54,7 +54,7 @@ def _pressed(process: subprocess.Popen[str]) -> tuple[str, float]:
     [
         (("experiment", "table1", "--out", "o"), "original games", "0 rows are kept in o"),
         (("experiment", "table1", "--workers", "2", "--out", "o"), "original games", "0 rows are kept in o"),
-        (("compare", *CELL, "--out", "o"), "clearing the original", "interrupted after 0 of 39 runs"),
+        (("compare", *CELL, "--out", "o"), "clearing the original", "interrupted after 0 of 36 runs"),
         (("tradeoff", *CELL, "--out", "o"), "clearing the original", "interrupted after 0 of"),
         (("release", *CELL, "--alpha", "100", "--seed", "1", "--out", "o"), "releasing", "interrupted"),
         (("gauc", *CELL, "--unaware"), "by bids alone", "interrupted"),
