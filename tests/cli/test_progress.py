@@ -1,13 +1,18 @@
-"""Without a terminal every step is a line with a clock and a count."""
+"""Without a terminal every step of a command that takes its time is a line with a clock and a count."""
 
 import re
+import time
 
 import pytest
 
+from ppsm.cli import progress
 from ppsm.cli.progress import steps
 
 
-def test_lines_say_seconds_steps_and_what(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_say_seconds_steps_and_what(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_QUICK_S", 0.0)
     with steps(3) as say:
         say("building the markets")
         say("first run", 1)
@@ -18,3 +23,22 @@ def test_lines_say_seconds_steps_and_what(capsys: pytest.CaptureFixture[str]) ->
         "0 s  1 of 3  first run",
         "0 s  1 of 3  writing",
     ]
+
+
+def test_quick_work_is_done_without_a_word(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_QUICK_S", 60.0)
+    with steps() as say:
+        say("solving")
+    assert capsys.readouterr().err == ""
+
+
+def test_what_lasts_is_said_although_no_step_ends(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_QUICK_S", 0.05)
+    with steps() as say:
+        say("solving")
+        time.sleep(0.5)
+    assert capsys.readouterr().err == "    0 s  solving\n"

@@ -21,3 +21,14 @@ def test_an_error_inside_brings_the_terminal_back(capfd: pytest.CaptureFixture[s
         raise KeyboardInterrupt
     os.write(2, b"heard")
     assert capfd.readouterr().err == "heard"
+
+
+def test_silences_that_overlap_end_with_the_last(capfd: pytest.CaptureFixture[str]) -> None:
+    first, second = silenced(), silenced()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    os.write(2, b"meanwhile\n")
+    second.__exit__(None, None, None)
+    os.write(2, b"after\n")
+    assert capfd.readouterr().err == "after\n"

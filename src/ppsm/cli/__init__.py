@@ -52,7 +52,7 @@ app.add_typer(case.app, name="case")
 
 def run() -> None:
     """The ``ppsm`` command: :func:`main` in a process of its own."""
-    _keep_solver_prints_off_stdout()
+    _keep_solver_prints_apart()
     main()
 
 
@@ -74,16 +74,16 @@ def main() -> None:
         sys.exit(EXIT_FILE)
 
 
-def _keep_solver_prints_off_stdout() -> None:
-    """Point the process's standard output at standard error, and Python's at where it was.
+def _keep_solver_prints_apart() -> None:
+    """Give Python's streams descriptors of their own, and point the process's output at its errors.
 
     HiGHS prints some warnings from C++ whatever its output option says (``HighsPostsolveStack::...``); on
-    standard output they would break ``--json``.
+    standard output they would break ``--json``. Where solvers are silenced, progress must still be seen.
     """
     try:
-        output = os.dup(1)
+        output, errors = os.dup(1), os.dup(2)
         os.dup2(2, 1)
     except OSError:  # started without these streams: there is nothing to keep clean
         return
-    encoding, errors = sys.stdout.encoding, sys.stdout.errors
-    sys.stdout = os.fdopen(output, "w", encoding=encoding, errors=errors)
+    sys.stdout = os.fdopen(output, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    sys.stderr = os.fdopen(errors, "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)

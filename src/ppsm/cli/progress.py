@@ -18,7 +18,9 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-# Without a terminal a line comes at least so often, and of a long experiment hardly more often.
+# Without a terminal a quick command says nothing; then a line comes at least so often, and of a long
+# experiment hardly more often.
+_QUICK_S = 0.3
 _LONGEST_SILENCE_S = 15.0
 
 
@@ -58,7 +60,8 @@ class _Lines:
 
     def __call__(self, text: str, done: int | None = None) -> None:
         self.text, self.done = text, self.done if done is None else done
-        if self.written is None or perf_counter() - self.written >= self.apart_s:
+        now = perf_counter()
+        if now - self.started >= _QUICK_S and (self.written is None or now - self.written >= self.apart_s):
             self._write()
 
     @contextmanager
@@ -74,8 +77,8 @@ class _Lines:
             clock.join()
 
     def _tick(self, ended: threading.Event) -> None:
-        while not ended.wait(1.0):
-            if self.written is not None and perf_counter() - self.written >= _LONGEST_SILENCE_S:
+        while not ended.wait(_QUICK_S):
+            if self.text and (self.written is None or perf_counter() - self.written >= _LONGEST_SILENCE_S):
                 self._write()
 
     def _write(self) -> None:
