@@ -53,6 +53,8 @@ class MarketTuning:
     missed_level: float = 0.2
     # A relaxation that is not there in this time says nothing.
     relaxation_seconds: float = 60.0
+    # Bases of so many solves are kept to start from the nearest.
+    bases_kept: int = 30
 
     # --- gauc/patterns.py and pattern_search.py: price patterns
     # Patterns that cost less than this part less than the cheapest found are not looked for.
@@ -88,7 +90,7 @@ class MarketTuning:
     # at so many patterns, before other units are looked for,
     patterns_for_known_units: int = 2
     # as close as this part of the gap asked for.
-    plan_share_of_gap: float = 0.25
+    plan_share_of_gap: float = 0.5
     # So many plans of a power stress are kept for other demands.
     plans_kept: int = 60
 

@@ -11,7 +11,7 @@ from ppsm.arrays import FloatArray
 from ppsm.cases import load_case
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.by_patterns import PricePatterns
-from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PriceSteps, root_box
+from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PatternProgram, PriceSteps, root_box
 from ppsm.markets.gauc.pressure import PressureCheck
 from ppsm.markets.gauc.relaxation import AskedLevels, PlaceMap, PowerRelaxation
 from ppsm.markets.gauc.solver import GasAwareCommitment
@@ -54,7 +54,7 @@ def test_no_bound_of_patterns_is_above_the_optimum_and_no_answer_below(seed: int
     solver = GasAwareCommitment(case)
     best = solver.solve(0.0, demand, gap=1e-6)
     patterns = PricePatterns(solver.followers)
-    search = patterns.search(0.0, demand, math.inf)
+    search = patterns.search(0.0, demand)
     assert search is not None
     search.run(unlimited)
     valid: list[float] = []
@@ -66,7 +66,7 @@ def test_no_bound_of_patterns_is_above_the_optimum_and_no_answer_below(seed: int
         valid.append(power.leader_cost_usd)
         return True
 
-    search.plan(1e-4, unlimited, offer, lambda bound: bool(valid) and min(valid) <= bound)
+    search.plan(1e-4, unlimited, offer, lambda bound: 0.0 if valid and min(valid) <= bound else math.inf)
     if best.leader_cost_usd is None:
         assert not valid
         return
@@ -119,7 +119,7 @@ def test_where_pressures_are_free_the_areas_are_the_market(seed: int) -> None:
     if best.leader_cost_usd is None or best.burn_mwh is None:
         return
     patterns = PricePatterns(followers)
-    assert patterns.search(0.0, demand, math.inf) is not None
+    assert patterns.search(0.0, demand) is not None
     if not patterns.pressures_are_free(0.0, demand, best.leader_cost_usd * 1.0001, unlimited):
         return
     market = area_market(followers)
@@ -145,7 +145,7 @@ def _cost(market: AreaMarket, withdrawal: FloatArray) -> float:
 @pytest.mark.parametrize("seed", [3, 18, 25])
 def test_a_bound_that_is_too_high_is_not_confirmed(seed: int) -> None:
     case, demand = steep_game(seed)
-    search = PricePatterns(Followers(case)).search(0.0, demand, math.inf)
+    search = PricePatterns(Followers(case)).search(0.0, demand)
     assert search is not None
     search.run(unlimited)
     assert search.is_confirmed(unlimited)
@@ -215,12 +215,35 @@ def test_a_demand_after_others_gets_the_same_bound_from_their_cuts_and_steps(see
     bounds = []
     for patterns, before in ((fresh, ()), (used, (0.8, 1.1, 0.95))):
         for share in (*before, 1.0):
-            search = patterns.search(0.0, share * demand, math.inf)
+            search = patterns.search(0.0, share * demand)
             assert search is not None
             search.run(unlimited)
         assert search is not None
         bounds.append(search.bound_usd)
     assert bounds[1] == pytest.approx(bounds[0], rel=5e-4)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_search_without_a_limit_closes_what_it_opened(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the solver stops as soon as it may, at the end the bound is the cheapest pattern's cost."""
+    found = PatternProgram.cheapest_pattern
+
+    def lazy(
+        program: PatternProgram, target: float, gap: float, seconds: float, **path: bool
+    ) -> tuple[float, PatternBox | None]:
+        bound, pattern = found(program, target, gap, seconds, **path)
+        return (bound if pattern is None else bound * (1 - gap)), pattern
+
+    monkeypatch.setattr(PatternProgram, "cheapest_pattern", lazy)
+    case, demand = steep_game(seed)
+    patterns = PricePatterns(Followers(case))
+    for share in (0.8, 1.1, 0.95, 1.0):
+        search = patterns.search(0.0, share * demand)
+        if search is None:
+            continue
+        search.run(unlimited)
+        for cheapest in search._search.cheapest(1):
+            assert search.bound_usd >= cheapest.relaxed.bound_usd * (1 - 3e-4)
 
 
 def of_both_signs(seed: int) -> tuple[Followers, FloatArray, FloatArray]:
@@ -269,7 +292,7 @@ def test_demands_of_both_signs_share_cuts_and_keep_their_bounds(seed: int) -> No
     for each in (demand, given, demand):
         bounds = []
         for patterns in (shared, PricePatterns(followers)):
-            search = patterns.search(0.0, each, math.inf)
+            search = patterns.search(0.0, each)
             assert search is not None
             search.run(unlimited)
             bounds.append(search.bound_usd)

@@ -1,5 +1,6 @@
 """Plans for a price pattern: what EM takes beyond them, and blocks that are planned full for that."""
 
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -38,6 +39,12 @@ def wanted(level: int, *, dear_gas: bool = True) -> Wanted:
     upper = areas.upper_mwh()
     upper[: areas.supply_mwh.size][areas.supply_usd_per_mwh > 10.0] *= dear_gas
     return Wanted(withdrawal, relaxation.asked.level <= level, (np.zeros(areas.width), upper))
+
+
+def relaxed(wanted: Wanted) -> FloatArray:
+    found = toy()[1].solve(wanted.withdrawal_mwh, wanted.asked, wanted.gas)
+    assert found is not None
+    return found.columns
 
 
 def plan_of(blocks_mw: list[tuple[float, float]]) -> FloatArray:
@@ -128,14 +135,16 @@ def test_a_plan_holds_back_what_makes_gas_dear() -> None:
     known: list[Units] = []
     costs: list[float] = []
     cheap = wanted(0, dear_gas=False)
-    assert plans(known).offer(cheap, 1e-6, lambda: 60.0, valid_into(costs))
+    assert plans(known).offer(cheap, relaxed(cheap), 1e-6, lambda: 60.0, valid_into(costs))
     assert min(costs) == pytest.approx(TOY_OPTIMUM_USD)
     # units that led to an answer are known from then on, and lead to it again
     assert [units.on[GAS].tolist() for units in known] == [[1, 1]]
     again: list[float] = []
-    assert plans(known).offer_known(cheap, valid_into(again), lambda: False, most=3)
+    assert plans(known).offer_known(cheap, valid_into(again), 3, lambda: math.inf)
     assert min(again) == pytest.approx(TOY_OPTIMUM_USD)
-    assert not plans(known).offer_known(cheap, valid_into(again), lambda: True, most=3)
+    # where an answer is good enough, or none below a cost is to be had, nothing is tried
+    assert not plans(known).offer_known(cheap, valid_into([]), 3, lambda: 0.0)
+    assert not plans(known).offer_known(cheap, valid_into([]), 3, lambda: TOY_OPTIMUM_USD - 1.0)
 
 
 def test_a_block_that_em_takes_anyway_is_planned_full() -> None:
@@ -151,7 +160,8 @@ def test_a_block_that_em_takes_anyway_is_planned_full() -> None:
         return bool((power.dispatch.burn_mwh <= 250.0).all())
 
     known: list[Units] = []
-    assert plans(known).offer(wanted(1, dear_gas=False), 1e-6, lambda: 60.0, offer)
+    cheap = wanted(1, dear_gas=False)
+    assert plans(known).offer(cheap, relaxed(cheap), 1e-6, lambda: 60.0, offer)
     assert seen[0] == pytest.approx([80.0, 80.0])
     assert (known[0].on[GAS] == 0).any()
     assert known[0].full.all()

@@ -5,6 +5,7 @@ does, so that it counts only where :mod:`ppsm.markets.gauc.pressure` proves it f
 below the incumbent can have.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -54,10 +55,8 @@ class PricePatterns:
         self._areas: dict[bytes, GasAreas] = {}
         self._pressure = PressureCheck(followers.gas.market, self._places)
 
-    def search(
-        self, power_stress: float, demand_mwh: FloatArray, target_usd: float
-    ) -> "DemandPatterns | None":
-        """The search at a demand for answers below a target; None where gas is wanted that cannot come."""
+    def search(self, power_stress: float, demand_mwh: FloatArray) -> "DemandPatterns | None":
+        """The search at a demand; None where gas is wanted that cannot come."""
         withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
         gives = withdrawal < 0
         key = gives.tobytes()
@@ -77,7 +76,6 @@ class PricePatterns:
             kept.learned.cuts,
             gathered,
             self._largest_burn(),
-            target_usd,
             kept.learned.steps,
         )
         return DemandPatterns(kept, search, gathered)
@@ -134,6 +132,10 @@ class DemandPatterns:
         """Of all answers below the target, where pressures bind nowhere."""
         return self._search.bound_usd
 
+    def look_below(self, target_usd: float) -> None:
+        """Look for answers below a target only."""
+        self._search.target_usd = target_usd
+
     def run(self, seconds_left: Callable[[], float]) -> None:
         """Find the cheapest pattern and prove it."""
         self._search.run(seconds_left)
@@ -147,7 +149,7 @@ class DemandPatterns:
         for box in self._kept.planned[: TUNING.patterns_for_known_units]:
             asked, gas = self._search.limits_of(box)
             wanted = Wanted(self._withdrawal, asked, gas)
-            if self._kept.plans.offer_known(wanted, offer, lambda: False, most=1):
+            if self._kept.plans.offer_known(wanted, offer, 1, lambda: math.inf):
                 return
 
     def is_confirmed(self, seconds_left: Callable[[], float]) -> bool:
@@ -159,23 +161,24 @@ class DemandPatterns:
         gap: float,
         seconds_left: Callable[[], float],
         offer: Offer,
-        is_enough: Callable[[float], bool],
+        enough_usd: Callable[[float], float],
     ) -> None:
         """Offer EM's answers to plans for the cheapest patterns, the cheapest first, until one is enough.
 
+        ``enough_usd`` says from a bound what an answer may cost, and zero where there is such an answer.
         Units of earlier plans come first: to run them otherwise takes no search.
         """
         plans = self._kept.plans
         patterns = self._search.cheapest(TUNING.patterns_planned)
         wanted = [Wanted(self._withdrawal, *self._search.limits_of(priced.box)) for priced in patterns]
-        for each in wanted[: TUNING.patterns_for_known_units]:
-            if plans.offer_known(each, offer, lambda: is_enough(self.bound_usd), most=TUNING.units_tried):
-                self._remember(patterns[0].box)
+        for priced, each in zip(patterns[: TUNING.patterns_for_known_units], wanted, strict=False):
+            if plans.offer_known(each, offer, TUNING.units_tried, lambda: enough_usd(self.bound_usd)):
+                self._remember(priced.box)
         for priced, each in zip(patterns, wanted, strict=True):
             # what the next pattern costs at least may be no better than what there is
-            if is_enough(priced.relaxed.bound_usd) or seconds_left() <= 0:
+            if enough_usd(priced.relaxed.bound_usd) <= 0 or seconds_left() <= 0:
                 return
-            if plans.offer(each, gap, seconds_left, offer):
+            if plans.offer(each, priced.relaxed.columns, gap, seconds_left, offer):
                 self._remember(priced.box)
 
     def _remember(self, box: PatternBox) -> None:

@@ -29,6 +29,8 @@ from ppsm.markets.gauc.relaxation import Cut, PowerRelaxation, Relaxed
 from ppsm.markets.tuning import TUNING
 from ppsm.status import relative_gap
 
+_FINEST = TUNING.pattern_precision / 2
+
 
 @dataclass(frozen=True, eq=False)
 class PricedPattern:
@@ -71,7 +73,6 @@ class PatternSearch:
         cuts: list[Cut],
         withdrawal_mwh: FloatArray,
         burn: BurnBox,
-        target_usd: float,
         first_steps: IntArray,
     ) -> None:
         self._relaxation, self._market, self._cuts = relaxation, market, cuts
@@ -79,11 +80,12 @@ class PatternSearch:
         self.steps = PriceSteps.of(market.areas, relaxation.asked)
         self._area_of_place = relaxation.area_of_place
         self._area_of_level = self._area_of_place[relaxation.places.of_link[relaxation.asked.link]]
-        self.target_usd, self.bound_usd = target_usd, -math.inf
+        self.target_usd, self.bound_usd = math.inf, -math.inf
         self.kept_steps = first_steps
         self._priced: dict[bytes, PricedPattern | None] = {}
         self._asked: set[bytes] = set()
         self._counted: CountedPatterns | None = None
+        self._is_coarse = True
 
     def cheapest(self, count: int) -> list[PricedPattern]:
         """The cheapest patterns found."""
@@ -114,7 +116,8 @@ class PatternSearch:
         if flows is None:
             self.bound_usd = self.target_usd
             return
-        self._explore(root)
+        if not self._cuts:  # else the patterns begin with what other demands have taught
+            self._explore(root)
         counted: CountedPatterns | None = CountedPatterns.of(
             space, flows, self.kept_steps, self._cuts, self._limit()
         )
@@ -143,7 +146,12 @@ class PatternSearch:
             return None
         steps = np.union1d(counted.kept, exact.lowest)
         finer = CountedPatterns.of(counted.space, counted.largest_flows_mwh, steps, self._cuts, self._limit())
-        return None if np.array_equal(finer.kept, counted.kept) else finer
+        if not np.array_equal(finer.kept, counted.kept):
+            return finer
+        if self._gap() == _FINEST:
+            return None
+        self._is_coarse = False  # all is known of this pattern: what is open is the search's own gap
+        return counted
 
     def _slack(self) -> float:
         return self._gap() * abs(self.bound_usd)
@@ -164,7 +172,7 @@ class PatternSearch:
             return True  # linear programs alone said so
         below = self.bound_usd * (1 - TUNING.pattern_precision)
         bound, pattern = self._counted.program.cheapest_pattern(
-            below, TUNING.pattern_precision / 2, max(seconds_left(), 0.0), another_path=True
+            below, _FINEST, max(seconds_left(), 0.0), another_path=True
         )
         return pattern is None and bound >= below
 
@@ -172,7 +180,7 @@ class PatternSearch:
         """How close the cheapest pattern is looked for: while much is open, a good one is enough."""
         left = relative_gap(self._limit(), self.bound_usd) if math.isfinite(self.bound_usd) else math.inf
         coarse = min(TUNING.coarse_pattern_gap, TUNING.pattern_gap_share * left)
-        return max(TUNING.pattern_precision / 2, coarse)
+        return max(_FINEST, coarse if self._is_coarse else 0.0)
 
     def _limit(self) -> float:
         """What costs more is not looked for."""

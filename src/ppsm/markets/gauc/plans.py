@@ -11,6 +11,7 @@ may burn more than planned, for two reasons, which two loops mend:
   units are looked for.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,10 +44,28 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Units by fleet and hour that a plan runs, and where (links x hours) the next block is planned full."""
+    """Units by fleet and hour that a plan runs at levels.
 
+    ``full`` says where (links x hours) the next block is planned full, ``aside_mwh`` the gas by place that is
+    set aside.
+    """
+
+    levels: IntArray
     on: IntArray
     full: BoolArray
+    aside_mwh: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """How EM answered plans with given units: whether one is valid, and the gas by place set aside for it.
+
+    ``taken`` are links and hours in which EM first took more than planned of a block that must be offered.
+    """
+
+    valid: bool
+    aside_mwh: FloatArray
+    taken: BoolArray
 
 
 class Plans:
@@ -58,31 +77,53 @@ class Plans:
         self._followers, self._relaxation, self._power_stress = followers, relaxation, power_stress
         self._known = known
 
-    def offer_known(self, wanted: Wanted, offer: Offer, is_enough: Callable[[], bool], most: int) -> bool:
-        """Offer EM's answers to plans with units of earlier plans, the latest first; whether one is valid."""
+    def offer_known(
+        self, wanted: Wanted, offer: Offer, most: int, cost_below_usd: Callable[[], float]
+    ) -> bool:
+        """Offer EM's answers to plans with units of earlier plans, those of the nearest levels first.
+
+        ``cost_below_usd`` says what is still of use; plans at that cost are given up. Whether one is valid.
+        """
+        levels = self._levels(wanted)
+        nearest = sorted(self._known, key=lambda units: int(np.abs(units.levels - levels).sum()))
         found = False
-        for units in self._known[:most]:
-            if is_enough():
+        for units in nearest[:most]:
+            below = cost_below_usd()
+            if below <= 0:
                 break
-            found |= self._hold(wanted, self._program(wanted, units.full), units.on, offer) is None
+            program = self._program(wanted, units.full)
+            found |= self._hold(wanted, program, units, offer, below).valid
         return found
 
-    def offer(self, wanted: Wanted, gap: float, seconds_left: Callable[[], float], offer: Offer) -> bool:
-        """Offer EM's answers to plans; whether one is valid."""
+    def offer(
+        self,
+        wanted: Wanted,
+        relaxed: FloatArray,
+        gap: float,
+        seconds_left: Callable[[], float],
+        offer: Offer,
+    ) -> bool:
+        """Offer EM's answers to plans near UC's relaxation; whether one is valid."""
         case = self._followers.case
         full: BoolArray = np.zeros((len(case.links), len(case.load_shape)), dtype=bool)
+        nothing = np.zeros(self._relaxation.area_of_place.size)
+        near: FloatArray | None = relaxed
         for _ in range(TUNING.replans):
             program = self._program(wanted, full)
-            on = self._committed(program, gap, seconds_left())
+            on = None if near is None else self._committed(program, near, gap, seconds_left())
             if on is None:
                 return False
-            taken = self._hold(wanted, program, on, offer)
-            if taken is None:
-                self._known.insert(0, Units(on, full))
+            units = Units(self._levels(wanted), on, full, nothing)
+            held = self._hold(wanted, program, units, offer)
+            if held.valid:
+                self._known.insert(0, replace(units, aside_mwh=held.aside_mwh))
                 return True
-            if not (taken & ~full).any():
+            if not (held.taken & ~full).any():
                 return False
-            full = full | taken
+            full = full | held.taken
+            near = _cheapest(
+                PersistentLp(self._program(wanted, full), feasibility=TUNING.commitment_feasibility)
+            )
         return False
 
     def _levels(self, wanted: Wanted) -> IntArray:
@@ -105,75 +146,90 @@ class Plans:
         matrix = sp.csr_array((values, (rows, columns)), shape=(needed.shape[0], program.shape[1]))
         return program.with_rows(matrix, lower=np.zeros(needed.shape[0]))
 
-    def _committed(self, program: LinearProgram, gap: float, seconds: float) -> IntArray | None:
+    def _committed(
+        self, program: LinearProgram, near: FloatArray, gap: float, seconds: float
+    ) -> IntArray | None:
         """The units of the cheapest plan with every integer next to the relaxation's; None where none is."""
-        relaxed = _cheapest(PersistentLp(program, feasibility=TUNING.commitment_feasibility))
-        if relaxed is None or seconds <= 0:
+        if seconds <= 0:
             return None
         commitment = self._followers.commitment
         lower, upper = program.column_lower.copy(), program.column_upper.copy()
         whole = np.flatnonzero(commitment.is_integer)
-        lower[whole] = np.maximum(lower[whole], np.floor(relaxed[whole] + TUNING.whole))
-        upper[whole] = np.minimum(upper[whole], np.ceil(relaxed[whole] - TUNING.whole))
+        lower[whole] = np.maximum(lower[whole], np.floor(near[whole] + TUNING.whole))
+        upper[whole] = np.minimum(upper[whole], np.ceil(near[whole] - TUNING.whole))
         seconds = min(seconds, TUNING.plan_seconds)
         limits = SolveLimits(gap=gap, seconds=seconds, feasibility=TUNING.commitment_feasibility)
         return commitment.solve(replace(program, column_lower=lower, column_upper=upper), limits).on
 
-    def _hold(self, wanted: Wanted, program: LinearProgram, on: IntArray, offer: Offer) -> BoolArray | None:
-        """Offer the cheapest output of these units, with gas set aside until EM's answer is valid.
-
-        None where one is valid, else the links and hours in which EM took more of a block that must be
-        offered than was planned at first.
-        """
-        fixed = program.with_fixed(self._followers.commitment.on_columns.ravel(), on.ravel().astype(float))
-        live = PersistentLp(fixed, feasibility=TUNING.commitment_feasibility)
+    def _hold(
+        self,
+        wanted: Wanted,
+        program: LinearProgram,
+        units: Units,
+        offer: Offer,
+        below_usd: float = math.inf,
+    ) -> "Held":
+        """Offer the cheapest output of units, with gas set aside until EM's answer is valid or too dear."""
+        columns = self._followers.commitment.on_columns.ravel()
+        fixed = program.with_fixed(columns, units.on.ravel().astype(float))
+        live = PersistentLp(
+            self._relaxation.with_missed_gas(fixed), feasibility=TUNING.commitment_feasibility
+        )
         levels = self._levels(wanted)
-        too_little = aside = np.zeros(wanted.withdrawal_mwh.size)
-        taken: BoolArray = np.zeros((levels.size, on.shape[1]), dtype=bool)
+        too_little, aside = np.zeros_like(units.aside_mwh), units.aside_mwh
+        taken: BoolArray = np.zeros((levels.size, units.on.shape[1]), dtype=bool)
         for number in range(TUNING.hold_rounds):
-            tried = self._planned(live, wanted.withdrawal_mwh + aside, levels)
+            tried = self._planned(live, wanted, aside, levels)
             if tried is None:
-                return taken
+                break
             plan, answer = tried
+            if answer.leader_cost_usd >= below_usd:
+                break
             if offer(answer):
-                self._give_back(live, wanted.withdrawal_mwh, levels, (too_little, aside), offer)
-                return None
+                if number > 0:
+                    aside = self._given_back(live, wanted, levels, (too_little, aside), offer)
+                return Held(valid=True, aside_mwh=aside, taken=taken)
             if number == 0:
                 taken = self._taken(plan, answer, levels)
             places = self._relaxation.places
             over = np.maximum(places.gather @ answer.dispatch.burn_mwh - places.burn @ plan, 0.0)
-            more = np.bincount(self._relaxation.area_of_place, over, aside.size)
-            too_little, aside = aside, np.maximum(aside, more * TUNING.margin_of_over)
-        return taken
+            too_little, aside = aside, np.maximum(aside, over * TUNING.margin_of_over)
+        return Held(valid=False, aside_mwh=aside, taken=taken)
 
     def _planned(
-        self, live: PersistentLp, withdrawal_mwh: FloatArray, levels: IntArray
+        self, live: PersistentLp, wanted: Wanted, aside_mwh: FloatArray, levels: IntArray
     ) -> tuple[FloatArray, PowerAnswer] | None:
-        """The cheapest output at withdrawals, and EM's answer to it."""
-        live.set_row_bounds(self._relaxation.balance_rows, withdrawal_mwh, withdrawal_mwh)
+        """The cheapest output with gas set aside, and EM's answer to it."""
+        relaxation = self._relaxation
+        withdrawal = wanted.withdrawal_mwh + np.bincount(
+            relaxation.area_of_place, aside_mwh, wanted.withdrawal_mwh.size
+        )
+        live.set_row_bounds(relaxation.balance_rows, withdrawal, withdrawal)
         live.stop_at(time.perf_counter() + TUNING.output_seconds)
         columns = _cheapest(live)
-        if columns is None:
+        missed_mwh = math.inf if columns is None else columns[relaxation.program.shape[1] :].sum()
+        if columns is None or missed_mwh > TUNING.missed:
             return None
-        plan = columns[: self._relaxation.power_width]
+        plan = columns[: relaxation.power_width]
         answer = self._followers.answer_to_plan(self._power_stress, plan, levels)
         return None if answer is None else (plan, answer)
 
-    def _give_back(
+    def _given_back(
         self,
         live: PersistentLp,
-        withdrawal_mwh: FloatArray,
+        wanted: Wanted,
         levels: IntArray,
-        aside: tuple[FloatArray, FloatArray],
+        aside_mwh: tuple[FloatArray, FloatArray],
         offer: Offer,
-    ) -> None:
-        """Offer the same with less gas set aside, between too little and enough, by halves."""
-        too_little, enough = aside
-        for _ in range(TUNING.halvings if enough.any() else 0):
+    ) -> FloatArray:
+        """Offer the same with less gas set aside, by halves between too little and enough; what is enough."""
+        too_little, enough = aside_mwh
+        for _ in range(TUNING.halvings):
             middle = (too_little + enough) / 2
-            tried = self._planned(live, withdrawal_mwh + middle, levels)
+            tried = self._planned(live, wanted, middle, levels)
             is_valid = tried is not None and offer(tried[1])
             too_little, enough = (too_little, middle) if is_valid else (middle, enough)
+        return enough
 
     def _taken(self, plan: FloatArray, answer: PowerAnswer, levels: IntArray) -> BoolArray:
         """Where EM takes more than planned of plants between their first and their last level."""

@@ -24,7 +24,7 @@ from ppsm.markets.gauc.areas import GasAreas
 from ppsm.markets.model.followers import Followers
 from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import PersistentLp
+from ppsm.solvers.highs import Basis, PersistentLp
 from ppsm.status import Status
 
 
@@ -85,6 +85,14 @@ class PlaceMap:
         self.burn: SparseMatrix = sp.csr_array(self.gather @ followers.commitment.burn_map)
 
 
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """Levels asked for and bounds of the gas columns of a solve, one after another, and its basis."""
+
+    limits: FloatArray
+    basis: Basis
+
+
 class PowerRelaxation:
     """UC's relaxation of a power stress beside the areas of a gas network, alive in HiGHS."""
 
@@ -109,13 +117,18 @@ class PowerRelaxation:
             .with_rows(sp.hstack([-(at @ self.places.burn), areas.balance()], format="csr"))
         )
         self._missed_gas_usd, missed_level_usd = _too_dear(followers)
-        whole = _elastic(
-            self.program,
-            areas.count,
+        whole = _with_missed_levels(
+            self.with_missed_gas(self.program),
+            self._first_level,
             (self.asked.link.size, self._hours),
-            (self._missed_gas_usd, missed_level_usd),
+            missed_level_usd,
         )
         self._lp = PersistentLp(whole, feasibility=TUNING.commitment_feasibility)
+        self._solved: list[_Solved] = []
+
+    def with_missed_gas(self, program: LinearProgram) -> LinearProgram:
+        """A program of these columns and more rows with gas from and to nowhere as its last columns."""
+        return _with_missed_gas(program, self.balance_rows, self._missed_gas_usd)
 
     def solve(
         self, withdrawal_mwh: FloatArray, asked: BoolArray, gas: tuple[FloatArray, FloatArray]
@@ -126,6 +139,8 @@ class PowerRelaxation:
         balance = self.balance_rows
         self._lp.set_row_bounds(balance, withdrawal_mwh, withdrawal_mwh)
         self._lp.set_column_bounds(self.gas_columns, *gas)
+        limits = np.concatenate([asked, *gas])
+        self._start_near(limits)
         self._lp.stop_at(time.perf_counter() + TUNING.relaxation_seconds)
         try:
             solution = self._lp.solve(is_bounded=True)
@@ -133,6 +148,7 @@ class PowerRelaxation:
             return None
         if solution.status is not Status.PROVEN_OPTIMAL:
             return None
+        self._solved = [_Solved(limits, self._lp.basis()), *self._solved][: TUNING.bases_kept]
         burn = np.asarray(self.places.burn @ solution.columns[: self.power_width])
         price = solution.prices[balance][self.area_of_place]
         paid = np.maximum(solution.prices[level_rows], 0.0).reshape(asked.size, self._hours)
@@ -145,6 +161,15 @@ class PowerRelaxation:
         cut = Cut(power_usd + float(price @ burn) - float(weight @ asked), price, weight)
         is_served = bool(beyond.sum() <= TUNING.missed)
         return Relaxed(bound, burn, solution.columns[: self.power_width], cut, is_served)
+
+    def _start_near(self, limits: FloatArray) -> None:
+        """Start from the basis of the solve whose levels and gas bounds differ least, the latest of them.
+
+        The search jumps between patterns, so that the last one is often far away.
+        """
+        distances = [int((limits != each.limits).sum()) for each in self._solved]
+        if distances and distances[0] > min(distances):
+            self._lp.start_from(self._solved[int(np.argmin(distances))].basis)
 
     def _level_bounds(self, asked: BoolArray) -> tuple[IntArray, FloatArray]:
         rows = np.arange(self._first_level, self._first_balance)
@@ -192,25 +217,33 @@ def _too_dear(followers: Followers) -> tuple[float, float]:
     return TUNING.missed_gas * most_usd / max(most_mwh, 1.0), TUNING.missed_level * most_usd
 
 
-def _elastic(
-    program: LinearProgram, areas: int, levels_hours: tuple[int, int], prices_usd: tuple[float, float]
-) -> LinearProgram:
-    """The program with gas from nowhere and to nowhere and levels that are missed, all far too dear.
+def _with_missed_gas(program: LinearProgram, balance_rows: IntArray, usd_per_mwh: float) -> LinearProgram:
+    """The program with gas from nowhere and to nowhere, far too dear.
 
-    It always has a point, and HiGHS is slow where there is none.
+    It has a point where gas is short, and HiGHS is slow where there is none.
     """
-    height, (levels, hours) = program.shape[0], levels_hours
-    balance = height - areas + np.arange(areas)
-    unit = sp.csr_array((np.ones(areas), (balance, np.arange(areas))), shape=(height, areas))
-    level_rows = height - areas - levels * hours + np.arange(levels * hours)
+    areas = balance_rows.size
+    unit = sp.csr_array((np.ones(areas), (balance_rows, np.arange(areas))), shape=(program.shape[0], areas))
+    return program.with_columns(
+        np.zeros(2 * areas),
+        np.full(2 * areas, np.inf),
+        cost=np.full(2 * areas, usd_per_mwh),
+        matrix=sp.csr_array(sp.hstack([unit, -unit])),
+    )
+
+
+def _with_missed_levels(
+    program: LinearProgram, first_row: int, levels_hours: tuple[int, int], usd: float
+) -> LinearProgram:
+    """The same for levels: each may be missed, in all hours at once."""
+    levels, hours = levels_hours
+    rows = first_row + np.arange(levels * hours)
     missed = sp.csr_array(
-        (np.ones(levels * hours), (level_rows, np.repeat(np.arange(levels), hours))), shape=(height, levels)
+        (np.ones(levels * hours), (rows, np.repeat(np.arange(levels), hours))),
+        shape=(program.shape[0], levels),
     )
     return program.with_columns(
-        np.zeros(2 * areas + levels),
-        np.full(2 * areas + levels, np.inf),
-        cost=np.repeat(prices_usd, [2 * areas, levels]),
-        matrix=sp.csr_array(sp.hstack([unit, -unit, missed])),
+        np.zeros(levels), np.full(levels, np.inf), cost=np.full(levels, usd), matrix=missed
     )
 
 

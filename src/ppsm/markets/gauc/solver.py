@@ -163,10 +163,6 @@ class Search:
 
     def run(self, *, proof: bool) -> None:
         """Incumbent first, then bounds from cheap to dear, until they meet or nobody asks for a proof."""
-        base = self.commit_by_bids()
-        if base is None:
-            return
-        self._raise_bound(base.bound_usd, _WITHOUT_PRICES)
         if self.solver.servable.missing_mwh(self.demand) > TUNING.missed_mwh:
             self.infeasible = True
             return
@@ -174,12 +170,15 @@ class Search:
         if self._closed() or (self.best is not None and not proof):
             return
         if can_enumerate(self.followers):
-            self._run_small(base, proof=proof)
+            self._run_small(proof=proof)
         else:
-            self._run_large(base)
+            self._run_large(proof=proof)
 
-    def _run_small(self, base: RememberedCommitment, *, proof: bool) -> None:
+    def _run_small(self, *, proof: bool) -> None:
         """Where commitments can be listed."""
+        base = self.commit_by_bids()
+        if base is None or self._closed():
+            return
         self._price_loop(base)
         if self.best is not None and not proof:
             return
@@ -187,13 +186,14 @@ class Search:
         if not self._closed():
             self._enumerate()
 
-    def _run_large(self, base: RememberedCommitment) -> None:
+    def _run_large(self, *, proof: bool) -> None:
         """Price patterns; floors where these leave little open, and rising levels where they find nothing."""
-        if not self._is_near():
-            self._search_patterns()
+        self._search_patterns(proof=proof)
         if self.best is None:
-            self._price_loop(base)
-        if self._is_near():
+            base = self.commit_by_bids()
+            if base is not None:
+                self._price_loop(base)
+        if proof and self._is_near():
             self._use_floors()
 
     def _use_floors(self) -> None:
@@ -219,6 +219,12 @@ class Search:
         """Whether the incumbent would be good enough if this were the bound."""
         best = self.best
         return best is not None and relative_gap(best.power.leader_cost_usd, bound_usd) <= self.gap
+
+    def _enough_usd(self, bound_usd: float) -> float:
+        """What an answer may cost if this is the bound; zero where the incumbent is good enough."""
+        if self._is_within_gap_of(bound_usd):
+            return 0.0
+        return math.inf if self.best is None else bound_usd / (1 - self.gap)
 
     def _say(self, what: str) -> None:
         if self.progress is not None:
@@ -280,7 +286,10 @@ class Search:
         return None if power is None else self.followers.game_answer(power, self.demand)
 
     def _try_remembered(self) -> None:
-        """The cheapest remembered commitment or plan that is valid at this demand."""
+        """The bound that is remembered, and the cheapest commitment or plan that is valid at this demand."""
+        by_bids = self.solver.memory.get(self.power_stress, (0,) * self.followers.levels.count)
+        if by_bids is not None:
+            self._raise_bound(by_bids.bound_usd, _WITHOUT_PRICES)
         for known in self.solver.memory.at(self.power_stress):
             self._offer(self._answer(known))
             if self.best is not None:
@@ -371,25 +380,28 @@ class Search:
         best = self.best
         return best is not None and relative_gap(best.power.leader_cost_usd, self.bound) <= TUNING.near_gap
 
-    def _search_patterns(self) -> None:
+    def _search_patterns(self, *, proof: bool) -> None:
         """The cheapest price pattern and plans for it; its bound counts where pressures bind nowhere.
 
         Where there is an answer, the question is whether a pattern is cheaper by more than the gap.
         """
-        target = math.inf
-        if self.best is not None:
-            target = self.best.power.leader_cost_usd * (1 - TUNING.target_share_of_gap * self.gap)
         self._say("price patterns")
-        patterns = self.solver.patterns.search(self.power_stress, self.demand, target)
+        patterns = self.solver.patterns.search(self.power_stress, self.demand)
         if patterns is None:
             return
         if self.best is None:
             patterns.plan_as_before(self._offer_plan)
+        target = math.inf
+        if self.best is not None:
+            if not proof:
+                return
+            target = self.best.power.leader_cost_usd * (1 - TUNING.target_share_of_gap * self.gap)
+        patterns.look_below(target)
         patterns.run(self.left)
         self.bound_if_free = patterns.bound_usd
         if patterns.bound_usd < target:
             plan_gap = TUNING.plan_share_of_gap * self.gap
-            patterns.plan(plan_gap, self.left, self._offer_plan, self._is_within_gap_of)
+            patterns.plan(plan_gap, self.left, self._offer_plan, self._enough_usd)
         best = self.best
         if best is None or patterns.bound_usd <= self.bound:
             return
