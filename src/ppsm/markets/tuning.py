@@ -89,8 +89,8 @@ class MarketTuning:
     units_tried: int = 3
     # at so many patterns, before other units are looked for,
     patterns_for_known_units: int = 2
-    # as close as this part of the gap asked for.
-    plan_share_of_gap: float = 0.5
+    # as close as these parts of the gap asked for, one after another.
+    plan_shares_of_gap: tuple[float, ...] = (0.5, 0.1)
     # So many plans of a power stress are kept for other demands.
     plans_kept: int = 60
 

@@ -8,6 +8,7 @@ below the incumbent can have.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
@@ -174,11 +175,14 @@ class DemandPatterns:
         for priced, each in zip(patterns[: TUNING.patterns_for_known_units], wanted, strict=False):
             if plans.offer_known(each, offer, TUNING.units_tried, lambda: enough_usd(self.bound_usd)):
                 self._remember(priced.box)
-        for priced, each in zip(patterns, wanted, strict=True):
+        closely = [share * gap for share in TUNING.plan_shares_of_gap]
+        for plan_gap, (priced, each) in product(closely, zip(patterns, wanted, strict=True)):
             # what the next pattern costs at least may be no better than what there is
-            if enough_usd(priced.relaxed.bound_usd) <= 0 or seconds_left() <= 0:
+            if enough_usd(priced.relaxed.bound_usd) <= 0:
+                continue
+            if seconds_left() <= 0:
                 return
-            if plans.offer(each, priced.relaxed.columns, gap, seconds_left, offer):
+            if plans.offer(each, priced.relaxed.columns, plan_gap, seconds_left, offer):
                 self._remember(priced.box)
 
     def _remember(self, box: PatternBox) -> None:

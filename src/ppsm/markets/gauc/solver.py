@@ -400,8 +400,7 @@ class Search:
         patterns.run(self.left)
         self.bound_if_free = patterns.bound_usd
         if patterns.bound_usd < target:
-            plan_gap = TUNING.plan_share_of_gap * self.gap
-            patterns.plan(plan_gap, self.left, self._offer_plan, self._enough_usd)
+            patterns.plan(self.gap, self.left, self._offer_plan, self._enough_usd)
         best = self.best
         if best is None or patterns.bound_usd <= self.bound:
             return
