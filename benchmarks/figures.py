@@ -1,7 +1,7 @@
 """``python -m benchmarks.figures``: solve stress cells of a case and draw the pictures of the documentation.
 
-Three files: ``CASE-networks.svg``, ``CASE-day.svg`` (the most stressed cell, solved) and ``CASE-stress.svg``
-(prices and commitment as stress rises).
+Four files: ``CASE-networks.svg``, ``CASE-day.svg`` (the most stressed cell, solved), ``CASE-stress.svg``
+(prices and commitment as stress rises) and ``CASE-ahead.svg`` (what looking ahead is worth).
 """
 
 import argparse
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ from ppsm.figures import case_map, save_figure, solution_map
 from ppsm.figures.colours import BLUE, GREEN, LIGHT_GREY, ORANGE, PURPLE, SKY, VERMILION
 from ppsm.figures.style import new_figure
 from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+from ppsm.markets.gauc.unaware import UnawareSolution
 from ppsm.markets.model.validity import BidLevels
 
 _LINES = (SKY, GREEN, ORANGE, PURPLE, BLUE, VERMILION)
@@ -73,28 +75,104 @@ class StressPoint:
         )
 
 
+@dataclass(frozen=True)
+class AheadPoint:
+    """A cell with and without looking ahead: the dearest gas at a plant in $/MMBtu, losses, gas burned."""
+
+    power_stress: float
+    gas_stress: float
+    dearest: float
+    dearest_unaware: float
+    loss_usd: float
+    burn_mwh: float
+    burn_unaware_mwh: float
+
+    @classmethod
+    def of(cls, solution: GaucSolution, unaware: UnawareSolution, gas_stress: float) -> "AheadPoint":
+        """Compare the two answers of a cell."""
+        prices, burn = solution.gas_prices_usd_per_mwh, solution.burn_mwh
+        if prices is None or burn is None or unaware.game is None:
+            raise InputError(
+                f"power +{solution.power_stress:.0%}, gas +{gas_stress:.0%} has no answer "
+                f"({solution.status.value}, unaware {unaware.status.value}): leave the cell out."
+            )
+        names = [row.junction for row in solution.case.junctions]
+        plants = [names.index(link.junction) for link in solution.case.links]
+        return cls(
+            power_stress=solution.power_stress,
+            gas_stress=gas_stress,
+            dearest=float(prices[plants].max() * MWH_PER_MMBTU),
+            dearest_unaware=float(unaware.game.gas.prices_usd_per_mwh[plants].max() * MWH_PER_MMBTU),
+            loss_usd=unaware.loss_usd,
+            burn_mwh=float(burn.sum()),
+            burn_unaware_mwh=float(unaware.game.power.dispatch.burn_mwh.sum()),
+        )
+
+
 def stress_figure(points: Sequence[StressPoint], title: str) -> Figure:
     """Gas price, level, units on and share of gas against gas stress, one line per power stress."""
-    if not points:
-        raise InputError("there are no stress cells to draw; give at least one.")
-    figure = new_figure(12.0, 6.2)
-    panels = figure.subplots(2, 3, sharex=True)
     rows = _by_power_stress(points)
-    for axes, (heading, value) in zip(panels.ravel(), _PANELS, strict=True):
-        _draw_lines(axes, rows, heading, value)
+    figure, panels = _panels_figure(rows, (2, 3), _STRESS_PANELS, title)
     for row, colour in zip(rows, _LINES, strict=False):
         low, _, high = zip(*(point.gas_price for point in row), strict=True)
-        panels[0, 0].fill_between(_rise(row), low, high, alpha=0.2, color=colour, linewidth=0)
-    for axes in panels[1]:
-        axes.set_xlabel("rise of gas demand, %", fontsize=8)
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
-    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+        panels[0].fill_between(_rise(row), low, high, alpha=0.2, color=colour, linewidth=0)
     return figure
 
 
+def ahead_figure(points: Sequence[AheadPoint], title: str) -> Figure:
+    """Prices without and with looking ahead, losses and gas held back, one line per power stress."""
+    figure, panels = _panels_figure(_by_power_stress(points), (2, 2), _AHEAD_PANELS, title)
+    highest = max(axes.get_ylim()[1] for axes in panels[:2])
+    for axes in panels[:2]:  # to be compared
+        axes.set_ylim(0.0, highest)
+    return figure
+
+
+class Point(Protocol):
+    """A stress cell."""
+
+    @property
+    def power_stress(self) -> float: ...  # noqa: D102
+
+    @property
+    def gas_stress(self) -> float: ...  # noqa: D102
+
+
+P = TypeVar("P", bound=Point)
 # Heading and value of each panel; the value may compare a point with the mildest of its power stress.
-_PANELS: tuple[tuple[str, Callable[[StressPoint, StressPoint], float]], ...] = (
+Panels: TypeAlias = tuple[tuple[str, Callable[[P, P], float]], ...]
+
+
+def _panels_figure(
+    rows: Sequence[Sequence[P]], shape: tuple[int, int], panels: Panels[P], title: str
+) -> tuple[Figure, list[Axes]]:
+    """Panels over the rise of gas demand, with one legend for all."""
+    figure = new_figure(4.0 * shape[1], 3.1 * shape[0])
+    grid = figure.subplots(*shape, sharex=True)
+    drawn = list(grid.ravel())
+    for axes, (heading, value) in zip(drawn, panels, strict=True):
+        _draw_lines(axes, rows, heading, value)
+    for axes in grid[-1]:
+        axes.set_xlabel("rise of gas demand, %", fontsize=8)
+    handles, labels = drawn[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+    return figure, drawn
+
+
+_AHEAD_PANELS: Panels[AheadPoint] = (
+    (
+        "Dearest gas at a plant without looking ahead, \\$/MMBtu",
+        lambda point, _: point.dearest_unaware,
+    ),
+    ("Dearest gas at a plant of the aware operator, \\$/MMBtu", lambda point, _: point.dearest),
+    ("Lost by plants whose bids fall short, unaware, M\\$", lambda point, _: point.loss_usd / 1e6),
+    (
+        "Gas burned more (+) or less (-) by looking ahead, %",
+        lambda point, _: 100 * (point.burn_mwh / point.burn_unaware_mwh - 1),
+    ),
+)
+_STRESS_PANELS: Panels[StressPoint] = (
     ("Gas price at the plants, \\$/MMBtu (band: all plants)", lambda point, _: point.gas_price[1]),
     ("Blocks that gas prices ask plants to fill (mean)", lambda point, _: point.level),
     ("Cost of the day, % above the mildest", lambda point, mild: 100 * (point.cost_usd / mild.cost_usd - 1)),
@@ -107,12 +185,14 @@ _PANELS: tuple[tuple[str, Callable[[StressPoint, StressPoint], float]], ...] = (
 )
 
 
-def _rise(row: Sequence[StressPoint]) -> list[float]:
+def _rise(row: Sequence[Point]) -> list[float]:
     return [100 * point.gas_stress for point in row]
 
 
-def _by_power_stress(points: Sequence[StressPoint]) -> list[list[StressPoint]]:
+def _by_power_stress(points: Sequence[P]) -> list[list[P]]:
     """The points of each power stress, in the order of gas stress."""
+    if not points:
+        raise InputError("there are no stress cells to draw; give at least one.")
     stresses = sorted({point.power_stress for point in points})
     return [
         sorted(
@@ -123,10 +203,7 @@ def _by_power_stress(points: Sequence[StressPoint]) -> list[list[StressPoint]]:
 
 
 def _draw_lines(
-    axes: Axes,
-    rows: Sequence[Sequence[StressPoint]],
-    heading: str,
-    value: Callable[[StressPoint, StressPoint], float],
+    axes: Axes, rows: Sequence[Sequence[P]], heading: str, value: Callable[[P, P], float]
 ) -> None:
     for number, row in enumerate(rows):
         axes.plot(
@@ -179,6 +256,12 @@ def main() -> None:
     save_figure(solution_map(cells[-1][1], market), options.out / f"{case.name}-day.svg")
     points = [StressPoint.of(solution, gas) for gas, solution in cells]
     save_figure(stress_figure(points, case.title), options.out / f"{case.name}-stress.svg")
+    ahead = [
+        AheadPoint.of(solution, solver.solve_unaware(power, case.demand_mwh(gas), gap=GAP), gas)
+        for gas, solution in cells
+        for power in (solution.power_stress,)
+    ]
+    save_figure(ahead_figure(ahead, case.title), options.out / f"{case.name}-ahead.svg")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from benchmarks.figures import StressPoint, stress_figure
+from benchmarks.figures import AheadPoint, StressPoint, ahead_figure, stress_figure
 from matplotlib.figure import Figure
 
 from ppsm.cases import load_case
@@ -69,3 +69,23 @@ def test_order_of_points_does_not_matter() -> None:
         assert panel_lines(stress_figure(shuffled, ""), panel) == panel_lines(
             stress_figure(points(), ""), panel
         )
+
+
+def test_looking_ahead_by_hand() -> None:
+    """At the usual demand bids alone run the plant on gas that is dearer than its first block."""
+    case = load_case("two_node")
+    solver = GasAwareCommitment(case)
+    demand = case.demand_mwh(0.0)
+    unaware = solver.solve_unaware(0.0, demand)
+    aware = solver.solve(0.0, demand, gap=1e-6)
+    point = AheadPoint.of(aware, unaware, 0.0)
+    assert point.dearest == pytest.approx(20 * MWH_PER_MMBTU)
+    assert point.loss_usd == pytest.approx(unaware.loss_usd)
+    assert aware.burn_mwh is not None
+    assert unaware.power is not None
+    figure = ahead_figure([point], "two nodes")
+    change = 100 * (aware.burn_mwh.sum() / unaware.power.dispatch.burn_mwh.sum() - 1)
+    shown = [panel_lines(figure, panel)[0][0] for panel in range(4)]
+    assert shown == pytest.approx([point.dearest_unaware, point.dearest, point.loss_usd / 1e6, change])
+    with pytest.raises(InputError, match="leave the cell out"):
+        AheadPoint.of(solver.solve(0.0, [2400.0]), solver.solve_unaware(0.0, [2400.0]), 2.0)
