@@ -5,17 +5,18 @@ bid must cover its fuel. An answer is valid if its offers are at the **levels** 
 (:mod:`ppsm.markets.model.validity`); UC at given levels is a MILP that knows nothing of the gas demand. The
 search moves an incumbent down and a bound up until they meet:
 
-1. *Relax* (``solver``): UC at level 0 ignores prices, so that its bound holds for every answer.
-2. *Evaluate* (``solver`` with :mod:`ppsm.markets.model.followers`): commitments remembered at this power
-   stress (``memory``), then UC -> EM -> GM -> the levels that prices ask for -> UC at these, until one is
-   valid. Where GM cannot serve the burn, UC beside the region of GM commits what it can (``deliverable``);
-   the bound of that holds too.
-3. *Search price patterns* (``by_patterns``), where prices matter much: the gas network as ``areas`` of one
-   price, whose possible price ``patterns`` are integer points; UC's ``relaxation`` beside the areas says what
-   a pattern costs, and its dual is a cut that holds for every demand; ``pattern_search`` finds the cheapest
-   pattern and proves it, ``plans`` are commitments held to it by the selection of bids. Areas know no
-   pressures: the bound counts where ``pressure`` proves that they bind nowhere, and is told apart where not.
-4. *Bound by price floors* (``floors``), where prices matter little: all answers that would beat the incumbent
+1. *Refuse* (``deliverable``): a demand that the gas network cannot serve whatever plants burn.
+2. *Remember* (``solver``, ``memory``): commitments and plans of this power stress, at the new demand.
+3. *Search price patterns* (``by_patterns``), in large cases: the gas network as ``areas`` of one price, whose
+   possible price ``patterns`` are integer points; UC's ``relaxation`` beside the areas says what a pattern
+   costs, and its dual is a cut that holds for every demand; ``pattern_search`` finds the cheapest pattern and
+   proves it, ``plans`` are commitments held to it by the selection of bids. Areas know no pressures: the bound
+   counts where ``pressure`` proves that they bind nowhere, and is told apart where not.
+   *Chase prices* (``solver`` with :mod:`ppsm.markets.model.followers`), in small cases and where no pattern led
+   to an answer: UC at level 0, whose bound holds for every answer since it ignores prices, -> EM -> GM -> the
+   levels that prices ask for -> UC at these, until one is valid. Where GM cannot serve the burn, UC beside the
+   region of GM commits what it can (``deliverable``); the bound of that holds too.
+4. *Bound by price floors* (``floors``), where little is open: all answers that would beat the incumbent
    by more than the gap have a burn in a small ``region``, found by LPs over UC's relaxation with the cost
    target as a row. On it an affine ``recourse`` of the gas network bounds GM's value from above, and one
    price vector from below; prices are subgradients, so that the two give a floor of every optimal price. The
