@@ -15,7 +15,7 @@ from ppsm.cases import read_demand
 from ppsm.cli import app
 from ppsm.cli.options import fraction, numbers
 from ppsm.coordinations import GaucCoordination
-from ppsm.errors import BudgetExceededError, InputError, LedgerError
+from ppsm.errors import BudgetExceededError, FileFormatError, InputError, LedgerError
 from ppsm.mechanism import Dossier
 from ppsm.owner.release_files import read_release
 from ppsm.privacy import LedgerKeeper, PublishedFigures
@@ -212,6 +212,26 @@ def published_file(path: Path) -> Path:
     )
     path.write_text(json.dumps(figures.to_dict()))
     return path
+
+
+def test_the_form_of_published_figures_is_one_to_fill_in(tmp_path: Path) -> None:
+    printed = CliRunner().invoke(app, ["case", "template", "two_node", "--published"])
+    assert printed.exit_code == 0
+    form, filled = (
+        json.loads(printed.stdout),
+        json.loads(published_file(tmp_path / "filled.json").read_text()),
+    )
+    assert set(form) == set(filled)
+    assert list(form["prices"]) == list(filled["prices"])
+    for name in ("day", "source", "value_step", "price_step", "value", "leader_cost"):
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps({**filled, name: form[name]}))
+        with pytest.raises(FileFormatError, match=f"'{name}': fill it in"):
+            PublishedFigures.read(file)
+    first = next(iter(form["prices"]))
+    file.write_text(json.dumps({**filled, "prices": {**filled["prices"], first: None}}))
+    with pytest.raises(FileFormatError, match=f"'{first}': fill it in"):
+        PublishedFigures.read(file)
 
 
 def test_published_figures_come_from_a_file_that_says_what_they_are(

@@ -87,12 +87,32 @@ def check(case: CaseArgument, as_json: JsonOption = False) -> None:
 
 
 @app.command(
-    short_help="A table of deliveries to fill in.",
-    epilog=examples("ppsm case template northeast > demand.csv"),
+    short_help="A file to fill in: demand, or published figures.",
+    epilog=examples(
+        "ppsm case template northeast > demand.csv",
+        "ppsm case template northeast --published > published.json",
+    ),
 )
-def template(case: CaseArgument) -> None:
-    """Print a table of a case's deliveries to fill in: ppsm case template northeast > demand.csv."""
-    typer.echo(demand_template(load_case(case)), nl=False)
+def template(
+    case: CaseArgument,
+    published: Annotated[
+        bool,
+        typer.Option("--published", help="The form of published figures, for ppsm release --published."),
+    ] = False,
+) -> None:
+    """Print a table of a case's deliveries to fill in, or with --published the form of published figures.
+
+    In the form null stands where a figure belongs: the day, where it is published, the gas market's cost and
+    the leader's in $, gas prices at the junctions in $/MWh, and what costs and prices are rounded to.
+    """
+    loaded = load_case(case)
+    if not published:
+        typer.echo(demand_template(loaded), nl=False)
+        return
+    from ppsm.privacy.publication import publication_template
+
+    form = publication_template([row.junction for row in loaded.junctions])
+    typer.echo(json.dumps(form, indent=2))
 
 
 @app.command(

@@ -9,7 +9,7 @@ the ledger; and every statement of a release that used it begins with it. No rel
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -77,13 +77,13 @@ class MarketResult:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "MarketResult":
         """Read what :meth:`to_dict` returned."""
-        prices = {str(name): float(price) for name, price in fields["prices"].items()}
-        felt = {str(name): float(amount) for name, amount in fields.get("decision", {}).items()}
+        prices = {str(name): _filled_in(price, name) for name, price in fields["prices"].items()}
+        felt = {str(name): _filled_in(amount, name) for name, amount in fields.get("decision", {}).items()}
         return cls(
-            float(fields["value"]),
+            _filled_in(fields["value"], "value"),
             _vector(prices, "the published price"),
             tuple(prices),
-            float(fields["leader_cost"]),
+            _filled_in(fields["leader_cost"], "leader_cost"),
             _vector(felt, "the published decision") if felt else None,
             tuple(felt),
         )
@@ -184,10 +184,10 @@ class PublishedFigures:
             content = of_format(fields, FORMAT, "The file of published figures")
             return cls(
                 result=MarketResult.from_dict(content),
-                day=content["day"],
-                source=content["source"],
-                value_step=content["value_step"],
-                price_step=content["price_step"],
+                day=_text(content["day"], "day"),
+                source=_text(content["source"], "source"),
+                value_step=_filled_in(content["value_step"], "value_step"),
+                price_step=_filled_in(content["price_step"], "price_step"),
                 decision_step=content.get("decision_step"),
             )
         except KeyError as error:
@@ -282,6 +282,20 @@ class Publication:
             ) from None
 
 
+def publication_template(price_names: Sequence[str]) -> dict[str, Any]:
+    """What :meth:`PublishedFigures.read` reads, without the figures: to be filled in where null stands."""
+    return {
+        "format": FORMAT,
+        "day": None,
+        "source": None,
+        "value_step": None,
+        "price_step": None,
+        "value": None,
+        "leader_cost": None,
+        "prices": dict.fromkeys(price_names),
+    }
+
+
 def note_publication(published: PublishedFigures, *, dataset: str, ledger: Ledger) -> Publication:
     """Note in the ledger that figures of the true data are public: an act of the owner, dated and kept.
 
@@ -328,6 +342,21 @@ def simulated_publication(result: MarketResult, *, dataset: str) -> Publication:
         time=time,
         entry_hash=None,
     )
+
+
+def _filled_in(figure: object, name: str) -> float:
+    """A figure of a file as a number; null where nobody has written one."""
+    if figure is None:
+        raise FileFormatError(f"The published figures have no number for '{name}': fill it in.")
+    if isinstance(figure, bool) or not isinstance(figure, int | float):
+        raise FileFormatError(f"The published '{name}' is {figure!r}, expected a number: mend the file.")
+    return float(figure)
+
+
+def _text(words: object, name: str) -> str:
+    if not isinstance(words, str):
+        raise FileFormatError(f"The published figures have no text for '{name}': fill it in.")
+    return words
 
 
 def _is_multiple(number: float, step: float) -> bool:

@@ -9,13 +9,13 @@ search moves an incumbent down and a bound up until they meet:
 2. *Remember* (``solver``, ``memory``): commitments and plans of this power stress, at the new demand.
 3. *Search price patterns* (``by_patterns``), in large cases: the gas network as ``areas`` of one price, whose
    possible price ``patterns`` are integer points; UC's ``relaxation`` beside the areas says what a pattern
-   costs, and its dual is a cut that holds for every demand; ``pattern_search`` finds the cheapest pattern and
-   proves it, ``plans`` are commitments held to it by the selection of bids. Areas know no pressures: the bound
-   counts where ``pressure`` proves that they bind nowhere, and is told apart where not.
-   *Chase prices* (``solver`` with :mod:`ppsm.markets.model.followers`), in small cases and where no pattern led
-   to an answer: UC at level 0, whose bound holds for every answer since it ignores prices, -> EM -> GM -> the
-   levels that prices ask for -> UC at these, until one is valid. Where GM cannot serve the burn, UC beside the
-   region of GM commits what it can (``deliverable``); the bound of that holds too.
+   costs, and its dual is a cut that holds for every demand; ``pattern_search`` finds the cheapest pattern
+   and proves it, ``plans`` are commitments held to it by the selection of bids. Areas know no pressures: the
+   bound counts where ``pressure`` proves that they bind nowhere, and is told apart where not.
+   *Chase prices* (``solver`` with :mod:`ppsm.markets.model.followers`), in small cases and where no pattern
+   led to an answer: UC at level 0, whose bound holds for every answer since it ignores prices, -> EM -> GM ->
+   the levels that prices ask for -> UC at these, until one is valid. Where GM cannot serve the burn, UC
+   beside the region of GM commits what it can (``deliverable``); the bound of that holds too.
 4. *Bound by price floors* (``floors``), where little is open: all answers that would beat the incumbent
    by more than the gap have a burn in a small ``region``, found by LPs over UC's relaxation with the cost
    target as a row. On it an affine ``recourse`` of the gas network bounds GM's value from above, and one

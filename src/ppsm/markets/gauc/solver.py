@@ -95,7 +95,7 @@ class GasAwareCommitment:
             demand_mwh, len(self.case.deliveries), "the gas demand", names=self.case.delivery_ids
         )
         search = Search(self, float(power_stress), demand, gap, time_limit, progress)
-        if search.commit_by_bids() is None:
+        if search.commit_by_bids(share_of_gap=1.0) is None:
             status = Status.INFEASIBLE if search.infeasible else Status.NO_INCUMBENT
             return UnawareSolution(status, None, None)
         power = self.unaware_answer(float(power_stress))
@@ -206,9 +206,11 @@ class Search:
             if is_worth_it and self._prove_with_floors(self.best, slack * self.gap):
                 return
 
-    def commit_by_bids(self) -> RememberedCommitment | None:
-        """UC without regard to gas prices; None where there is none in time."""
-        return self._unit_commitment(np.zeros(self.followers.levels.count, dtype=np.int64))
+    def commit_by_bids(
+        self, share_of_gap: float = TUNING.commitment_share_of_gap
+    ) -> RememberedCommitment | None:
+        """UC without regard to gas prices, to a share of the gap; None where there is none in time."""
+        return self._unit_commitment(np.zeros(self.followers.levels.count, dtype=np.int64), share_of_gap)
 
     def _closed(self) -> bool:
         if self.infeasible:
@@ -244,7 +246,9 @@ class Search:
             self.best = answer
             self._say("valid commitment")
 
-    def _unit_commitment(self, levels: IntArray) -> RememberedCommitment | None:
+    def _unit_commitment(
+        self, levels: IntArray, share_of_gap: float = TUNING.commitment_share_of_gap
+    ) -> RememberedCommitment | None:
         """UC at levels, remembered or solved; None where it is infeasible or the time is up."""
         key = tuple(int(level) for level in levels)
         known = self.solver.memory.get(self.power_stress, key)
@@ -257,7 +261,7 @@ class Search:
         commitment = self.followers.commitment
         program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
         limits = SolveLimits(
-            gap=TUNING.commitment_share_of_gap * self.gap,
+            gap=share_of_gap * self.gap,
             seconds=min(self.left(), TUNING.loop_seconds if levels.any() else math.inf),
             feasibility=TUNING.commitment_feasibility,
         )
