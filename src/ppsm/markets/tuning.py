@@ -49,8 +49,10 @@ class MarketTuning:
     # --- gauc/relaxation.py: UC's relaxation beside the gas areas
     # Gas that is missing or too much costs this times what the plants' gas costs on the dearest day,
     missed_gas: float = 5.0
-    # and a unit that misses its level this part of that day.
-    missed_level: float = 0.2
+    # and a unit that misses its level this times a day of the largest unit at the dearest bid: more than a
+    # plan saves by it, and no more than needed. These prices become coefficients of cuts, and with a million
+    # beside a one HiGHS's searches over patterns end with wrong bounds.
+    missed_level: float = 1.0
     # A relaxation that is not there in this time says nothing.
     relaxation_seconds: float = 60.0
     # Bases of so many solves are kept to start from the nearest.
@@ -65,6 +67,8 @@ class MarketTuning:
     pattern_gap_share: float = 0.2
     # From a box on so many patterns are priced, each by the burn of the one before.
     explored: int = 3
+    # So many searches: one more where a second opinion refutes the first.
+    pattern_searches: int = 2
     # Rows of the patterns have amounts of gas beside zeros and ones.
     pattern_feasibility: float = 1e-7
 
@@ -77,8 +81,10 @@ class MarketTuning:
     halvings: int = 3
     # EM takes more than planned of a fleet from this on.
     taken_mw: float = 1.0
-    # So often other units are looked for, with more blocks planned full.
-    replans: int = 4
+    # So often other units are looked for, with more blocks planned full or more gas set aside,
+    replans: int = 8
+    # as long as the answer becomes cheaper by this part.
+    worth_replanning: float = 1e-5
     # The output of given units is looked for this long: HiGHS is slow where there is none.
     output_seconds: float = 3.0
     # A plan is looked for this long.

@@ -246,6 +246,51 @@ def test_a_search_without_a_limit_closes_what_it_opened(seed: int, monkeypatch: 
             assert search.bound_usd >= cheapest.relaxed.bound_usd * (1 - 3e-4)
 
 
+def test_a_refuted_bound_does_not_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One path of the solver sees no pattern at all: the other refutes it and is gone on with."""
+    found = PatternProgram.cheapest_pattern
+
+    def blind(
+        program: PatternProgram, target: float, gap: float, seconds: float, *, another_path: bool = False
+    ) -> tuple[float, PatternBox | None]:
+        return found(program, target, gap, seconds, another_path=True) if another_path else (math.inf, None)
+
+    refuted = 0
+    for seed in range(12):
+        case, demand = steep_game(seed)
+        honest = PricePatterns(Followers(case)).search(0.0, demand)
+        assert honest is not None
+        honest.run(unlimited)
+        with monkeypatch.context() as patch:
+            patch.setattr(PatternProgram, "cheapest_pattern", blind)
+            search = PricePatterns(Followers(case)).search(0.0, demand)
+            assert search is not None
+            search.run(unlimited)
+            if search.bound_usd <= honest.bound_usd * (1 + 2e-4):
+                continue
+            assert not search.is_confirmed(unlimited)
+            assert search.is_refuted
+            refuted += 1
+            search.run(unlimited)
+            assert search.is_confirmed(unlimited)
+        assert search.bound_usd == pytest.approx(honest.bound_usd, rel=3e-4)
+    assert refuted > 0
+
+
+def test_coefficients_of_cuts_stay_small() -> None:
+    """A million beside a one makes HiGHS call poor patterns optimal: rows are in k$."""
+    followers = Followers(load_case("northeast"))
+    areas = GasAreas.of(followers.case, np.zeros(len(followers.case.junctions), dtype=bool))
+    relaxation = PowerRelaxation(followers, 0.3, areas)
+    withdrawal = areas.gathered(followers.gas.market.withdrawal_mwh(followers.case.demand_mwh(1.3)))
+    assert withdrawal is not None
+    asked = np.ones(relaxation.asked.link.size, dtype=bool)  # every plant off, which the load does not allow
+    relaxed = relaxation.solve(withdrawal, asked, (np.zeros(areas.width), areas.upper_mwh()))
+    assert relaxed is not None
+    assert not relaxed.is_served
+    assert 1e4 < relaxed.cut.weight_usd.max() / 1e3 < 1e6
+
+
 def of_both_signs(seed: int) -> tuple[Followers, FloatArray, FloatArray]:
     """A demand, and one whose last entry gives a little gas, which parts the network otherwise."""
     case, demand = steep_game(seed)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from ppsm.markets.gauc.areas import GasAreas
 from ppsm.markets.gauc.plans import Offer, Plans, Units, Wanted
 from ppsm.markets.gauc.relaxation import PowerRelaxation
 from ppsm.markets.model.followers import Followers, PowerAnswer
+from ppsm.program import LinearProgram
 
 GAS = 1
 HOURS = 2
@@ -135,7 +137,7 @@ def test_a_plan_holds_back_what_makes_gas_dear() -> None:
     known: list[Units] = []
     costs: list[float] = []
     cheap = wanted(0, dear_gas=False)
-    assert plans(known).offer(cheap, relaxed(cheap), 1e-6, lambda: 60.0, valid_into(costs))
+    assert plans(known).offer(cheap, relaxed(cheap), 1e-6, lambda: 60.0, valid_into(costs), bool)
     assert min(costs) == pytest.approx(TOY_OPTIMUM_USD)
     # units that led to an answer are known from then on, and lead to it again
     assert [units.on[GAS].tolist() for units in known] == [[1, 1]]
@@ -161,7 +163,51 @@ def test_a_block_that_em_takes_anyway_is_planned_full() -> None:
 
     known: list[Units] = []
     cheap = wanted(1, dear_gas=False)
-    assert plans(known).offer(cheap, relaxed(cheap), 1e-6, lambda: 60.0, offer)
+    assert plans(known).offer(cheap, relaxed(cheap), 1e-6, lambda: 60.0, offer, bool)
     assert seen[0] == pytest.approx([80.0, 80.0])
     assert (known[0].on[GAS] == 0).any()
     assert known[0].full.all()
+
+
+def test_what_em_burns_beyond_a_plan_is_net_of_what_it_burns_less_in_the_area(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # three places: the first two in one area, where EM burns 30 more and 10 less, the third alone with 5 less
+    found = plans()
+    relaxation = found._relaxation
+    fake = SimpleNamespace(
+        places=SimpleNamespace(gather=np.eye(3), burn=np.zeros((3, relaxation.power_width))),
+        area_of_place=np.array([0, 0, 1]),
+        areas=SimpleNamespace(count=2),
+    )
+    monkeypatch.setattr(found, "_relaxation", fake)
+    answer = answer_with([0.0, 0.0])
+    answer = replace(answer, dispatch=replace(answer.dispatch, burn_mwh=np.array([30.0, -10.0, -5.0])))
+    assert found._burnt_beyond(np.zeros(relaxation.power_width), answer).tolist() == [20.0, 0.0, 0.0]
+
+
+def test_units_are_looked_for_again_with_the_gas_that_had_to_be_set_aside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first answer burns 40 MWh too much, which is set aside; the next units are chosen knowing of it."""
+    wanted_by_round: list[float] = []
+    committed = Plans._committed
+
+    def noted(self: Plans, program: LinearProgram, near: FloatArray, gap: float, seconds: float) -> IntArray:
+        wanted_by_round.append(float(program.row_lower[self._relaxation.balance_rows].sum()))
+        on = committed(self, program, near, gap, seconds)
+        assert on is not None
+        return on
+
+    monkeypatch.setattr(Plans, "_committed", noted)
+    monkeypatch.setattr(Plans, "_burnt_beyond", lambda self, plan, answer: np.array([40.0]))
+    cheap = wanted(0)
+    seen: list[PowerAnswer] = []
+
+    def offer(power: PowerAnswer) -> bool:
+        seen.append(power)
+        return len(seen) > 1
+
+    assert plans([]).offer(cheap, relaxed(cheap), 1e-6, lambda: 60.0, offer, bool)
+    assert len(wanted_by_round) >= 2
+    assert wanted_by_round[1] > wanted_by_round[0]

@@ -8,6 +8,7 @@ below the incumbent can have.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -157,6 +158,11 @@ class DemandPatterns:
         """A second opinion on the bound."""
         return self._search.is_confirmed(seconds_left)
 
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the second opinion found a pattern below the bound."""
+        return self._search.is_refuted
+
     def plan(
         self,
         gap: float,
@@ -178,14 +184,20 @@ class DemandPatterns:
         closely = [share * gap for share in TUNING.plan_shares_of_gap]
         for plan_gap, (priced, each) in product(closely, zip(patterns, wanted, strict=True)):
             # what the next pattern costs at least may be no better than what there is
-            if enough_usd(priced.relaxed.bound_usd) <= 0:
+            is_enough = partial(_is_enough, enough_usd, priced.relaxed.bound_usd)
+            if is_enough():
                 continue
             if seconds_left() <= 0:
                 return
-            if plans.offer(each, priced.relaxed.columns, plan_gap, seconds_left, offer):
+            if plans.offer(each, priced.relaxed.columns, plan_gap, seconds_left, offer, is_enough):
                 self._remember(priced.box)
 
     def _remember(self, box: PatternBox) -> None:
         """Keep a pattern with a valid plan, the latest first and once."""
         others = [each for each in self._kept.planned if each.key != box.key]
         self._kept.planned[:] = [box, *others][: TUNING.patterns_planned]
+
+
+def _is_enough(enough_usd: Callable[[float], float], bound_usd: float) -> bool:
+    """Whether there is an answer that is good enough if this is the bound."""
+    return enough_usd(bound_usd) <= 0

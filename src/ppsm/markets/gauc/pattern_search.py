@@ -86,6 +86,7 @@ class PatternSearch:
         self._asked: set[bytes] = set()
         self._counted: CountedPatterns | None = None
         self._is_coarse = True
+        self.is_refuted, self._another_path = False, False
 
     def cheapest(self, count: int) -> list[PricedPattern]:
         """The cheapest patterns found."""
@@ -97,7 +98,11 @@ class PatternSearch:
         return box.asked(self.steps, self._area_of_level), box.gas_bounds(self._market.areas, self.steps)
 
     def run(self, seconds_left: Callable[[], float]) -> None:
-        """Search until no pattern is below the target and the cheapest by more than the precision."""
+        """Search until no pattern is below the target and the cheapest by more than the precision.
+
+        After a second opinion has refuted the bound it goes on, on the path of that opinion.
+        """
+        self.bound_usd, self.is_refuted = -math.inf, False
         root = root_box(self._market, self.steps, self._withdrawal, self._burn, self._area_of_place)
         root = None if root is None else root.narrowed(self._market.areas)
         if root is None:
@@ -127,7 +132,9 @@ class PatternSearch:
 
     def _turn(self, counted: CountedPatterns, seconds_left: Callable[[], float]) -> CountedPatterns | None:
         """Find the cheapest pattern by cuts and steps so far, and learn of it; None at the end."""
-        bound, found = counted.program.cheapest_pattern(self._limit(), self._gap(), seconds_left())
+        bound, found = counted.program.cheapest_pattern(
+            self._limit(), self._gap(), seconds_left(), another_path=self._another_path
+        )
         self.bound_usd = max(self.bound_usd, min(bound, self._limit()))
         if self.bound_usd >= self._enough() or found is None:
             return None
@@ -172,8 +179,10 @@ class PatternSearch:
             return True  # linear programs alone said so
         below = self.bound_usd * (1 - TUNING.pattern_precision)
         bound, pattern = self._counted.program.cheapest_pattern(
-            below, _FINEST, max(seconds_left(), 0.0), another_path=True
+            below, _FINEST, max(seconds_left(), 0.0), another_path=not self._another_path
         )
+        self.is_refuted = pattern is not None
+        self._another_path ^= self.is_refuted
         return pattern is None and bound >= below
 
     def _gap(self) -> float:

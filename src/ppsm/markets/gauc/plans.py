@@ -9,6 +9,9 @@ may burn more than planned, for two reasons, which two loops mend:
 - A plant at a level of one or more must offer the block beyond its full ones, and where that is cheap EM
   takes it, whatever the plan says. In the hours in which EM did, the block is planned **full**, and other
   units are looked for.
+
+Units that were chosen without a thought of the gas set aside pay dearly for it, so that, as long as answers
+become cheaper, other units are looked for with that gas set aside from the start.
 """
 
 import math
@@ -58,14 +61,20 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """How EM answered plans with given units: whether one is valid, and the gas by place set aside for it.
+    """How EM answered plans with given units: the cheapest valid answer, and gas by place set aside for it.
 
-    ``taken`` are links and hours in which EM first took more than planned of a block that must be offered.
+    The cost is infinite where none is valid. ``taken`` are links and hours in which EM first took more than
+    planned of a block that must be offered.
     """
 
-    valid: bool
+    cost_usd: float
     aside_mwh: FloatArray
     taken: BoolArray
+
+    @property
+    def valid(self) -> bool:
+        """Whether an answer is."""
+        return math.isfinite(self.cost_usd)
 
 
 class Plans:
@@ -102,29 +111,46 @@ class Plans:
         gap: float,
         seconds_left: Callable[[], float],
         offer: Offer,
+        is_enough: Callable[[], bool],
     ) -> bool:
-        """Offer EM's answers to plans near UC's relaxation; whether one is valid."""
+        """Offer EM's answers to plans near UC's relaxation while they get cheaper; whether one is valid."""
         case = self._followers.case
         full: BoolArray = np.zeros((len(case.links), len(case.load_shape)), dtype=bool)
-        nothing = np.zeros(self._relaxation.area_of_place.size)
+        aside = np.zeros(self._relaxation.area_of_place.size)
         near: FloatArray | None = relaxed
+        cheapest_usd = math.inf
         for _ in range(TUNING.replans):
-            program = self._program(wanted, full)
-            on = None if near is None else self._committed(program, near, gap, seconds_left())
+            planned = self._program(self._with_aside(wanted, aside), full)
+            on = None if near is None else self._committed(planned, near, gap, seconds_left())
             if on is None:
-                return False
-            units = Units(self._levels(wanted), on, full, nothing)
-            held = self._hold(wanted, program, units, offer)
+                break
+            # fewer units pay for gas set aside, so that less of it may be enough
+            units = Units(self._levels(wanted), on, full, aside / 2)
+            held = self._hold(wanted, self._program(wanted, full), units, offer)
+            is_cheaper = held.cost_usd < cheapest_usd * (1 - TUNING.worth_replanning)
             if held.valid:
                 self._known.insert(0, replace(units, aside_mwh=held.aside_mwh))
-                return True
-            if not (held.taken & ~full).any():
-                return False
-            full = full | held.taken
+                cheapest_usd = min(cheapest_usd, held.cost_usd)
+            new = held.taken & ~full
+            is_settled = not is_cheaper if held.valid else not new.any() and (aside > 0).any()
+            if is_settled or is_enough():
+                break
+            if held.valid or not new.any():
+                aside = held.aside_mwh
+            full = full | new
             near = _cheapest(
-                PersistentLp(self._program(wanted, full), feasibility=TUNING.commitment_feasibility)
+                PersistentLp(
+                    self._program(self._with_aside(wanted, aside), full),
+                    feasibility=TUNING.commitment_feasibility,
+                )
             )
-        return False
+        return math.isfinite(cheapest_usd)
+
+    def _with_aside(self, wanted: Wanted, aside_mwh: FloatArray) -> Wanted:
+        """What is wanted, with gas by place set aside."""
+        area_of_place, withdrawal = self._relaxation.area_of_place, wanted.withdrawal_mwh
+        aside = np.bincount(area_of_place, aside_mwh, withdrawal.size)
+        return replace(wanted, withdrawal_mwh=withdrawal + aside)
 
     def _levels(self, wanted: Wanted) -> IntArray:
         return self._relaxation.asked.by_link(wanted.asked, len(self._followers.case.links))
@@ -186,24 +212,33 @@ class Plans:
             if answer.leader_cost_usd >= below_usd:
                 break
             if offer(answer):
-                if number > 0:
-                    aside = self._given_back(live, wanted, levels, (too_little, aside), offer)
-                return Held(valid=True, aside_mwh=aside, taken=taken)
+                found = Held(answer.leader_cost_usd, aside, taken)
+                is_least = number == 0
+                return found if is_least else self._given_back(live, wanted, levels, too_little, found, offer)
             if number == 0:
                 taken = self._taken(plan, answer, levels)
-            places = self._relaxation.places
-            over = np.maximum(places.gather @ answer.dispatch.burn_mwh - places.burn @ plan, 0.0)
-            too_little, aside = aside, np.maximum(aside, over * TUNING.margin_of_over)
-        return Held(valid=False, aside_mwh=aside, taken=taken)
+            too_little = aside
+            aside = np.maximum(aside, self._burnt_beyond(plan, answer) * TUNING.margin_of_over)
+        return Held(math.inf, aside, taken)
+
+    def _burnt_beyond(self, plan: FloatArray, answer: PowerAnswer) -> FloatArray:
+        """What EM burns beyond a plan by place; what it burns less elsewhere in an area makes up for it."""
+        relaxation = self._relaxation
+        places, area = relaxation.places, relaxation.area_of_place
+        beyond = places.gather @ answer.dispatch.burn_mwh - places.burn @ plan
+        more = np.maximum(beyond, 0.0)
+        count = relaxation.areas.count
+        net, gross = np.bincount(area, beyond, count), np.bincount(area, more, count)
+        share = np.divide(np.maximum(net, 0.0), gross, out=np.zeros(count), where=gross > 0)
+        found: FloatArray = more * share[area]
+        return found
 
     def _planned(
         self, live: PersistentLp, wanted: Wanted, aside_mwh: FloatArray, levels: IntArray
     ) -> tuple[FloatArray, PowerAnswer] | None:
         """The cheapest output with gas set aside, and EM's answer to it."""
         relaxation = self._relaxation
-        withdrawal = wanted.withdrawal_mwh + np.bincount(
-            relaxation.area_of_place, aside_mwh, wanted.withdrawal_mwh.size
-        )
+        withdrawal = self._with_aside(wanted, aside_mwh).withdrawal_mwh
         live.set_row_bounds(relaxation.balance_rows, withdrawal, withdrawal)
         live.stop_at(time.perf_counter() + TUNING.output_seconds)
         columns = _cheapest(live)
@@ -219,16 +254,19 @@ class Plans:
         live: PersistentLp,
         wanted: Wanted,
         levels: IntArray,
-        aside_mwh: tuple[FloatArray, FloatArray],
+        too_little_mwh: FloatArray,
+        enough: Held,
         offer: Offer,
-    ) -> FloatArray:
-        """Offer the same with less gas set aside, by halves between too little and enough; what is enough."""
-        too_little, enough = aside_mwh
+    ) -> Held:
+        """Offer the same with less gas set aside, by halves between too little and enough."""
         for _ in range(TUNING.halvings):
-            middle = (too_little + enough) / 2
+            middle = (too_little_mwh + enough.aside_mwh) / 2
             tried = self._planned(live, wanted, middle, levels)
-            is_valid = tried is not None and offer(tried[1])
-            too_little, enough = (too_little, middle) if is_valid else (middle, enough)
+            if tried is not None and offer(tried[1]):
+                cost = min(enough.cost_usd, tried[1].leader_cost_usd)
+                enough = replace(enough, cost_usd=cost, aside_mwh=middle)
+            else:
+                too_little_mwh = middle
         return enough
 
     def _taken(self, plan: FloatArray, answer: PowerAnswer, levels: IntArray) -> BoolArray:

@@ -195,9 +195,10 @@ class PowerRelaxation:
 
 
 def _too_dear(followers: Followers) -> tuple[float, float]:
-    """Prices of a missed MWh of gas and of a unit that misses its level: more than any plan saves by them.
+    """Prices of a missed MWh of gas and of a unit that misses its level: more than a plan saves by them.
 
-    They are of the size of the case: a day on which everything runs at its dearest costs the most there is.
+    They are of the size of the case: a day on which everything runs at its dearest costs the most there is,
+    and what a unit gives at its level can be given by the dearest bid instead.
     """
     case = followers.case
     hours = len(case.load_shape)
@@ -214,7 +215,8 @@ def _too_dear(followers: Followers) -> tuple[float, float]:
         hours * fleet.unit_count * fleet.unit_size_mw * link.burn_mwh_per_mwh
         for fleet, link in zip(units, case.links, strict=True)
     )
-    return TUNING.missed_gas * most_usd / max(most_mwh, 1.0), TUNING.missed_level * most_usd
+    unit_usd = hours * max(fleet.unit_size_mw for fleet in units) * max(dearest.values())
+    return TUNING.missed_gas * most_usd / max(most_mwh, 1.0), TUNING.missed_level * unit_usd
 
 
 def _with_missed_gas(program: LinearProgram, balance_rows: IntArray, usd_per_mwh: float) -> LinearProgram:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
-from ppsm.markets.gauc.by_patterns import PricePatterns
+from ppsm.markets.gauc.by_patterns import DemandPatterns, PricePatterns
 from ppsm.markets.gauc.deliverable import ServableDemand, deliverable_commitment
 from ppsm.markets.gauc.enumeration import can_enumerate, enumerate_commitments
 from ppsm.markets.gauc.floors import PriceFloors
@@ -401,10 +401,17 @@ class Search:
                 return
             target = self.best.power.leader_cost_usd * (1 - TUNING.target_share_of_gap * self.gap)
         patterns.look_below(target)
-        patterns.run(self.left)
-        self.bound_if_free = patterns.bound_usd
-        if patterns.bound_usd < target:
-            patterns.plan(self.gap, self.left, self._offer_plan, self._enough_usd)
+        for _ in range(TUNING.pattern_searches):
+            patterns.run(self.left)
+            self.bound_if_free = patterns.bound_usd
+            if patterns.bound_usd < target:
+                patterns.plan(self.gap, self.left, self._offer_plan, self._enough_usd)
+            self._take_bound(patterns)
+            if not patterns.is_refuted:
+                return
+
+    def _take_bound(self, patterns: DemandPatterns) -> None:
+        """Take the patterns' bound where pressures bind nowhere and a second opinion confirms it."""
         best = self.best
         if best is None or patterns.bound_usd <= self.bound:
             return
