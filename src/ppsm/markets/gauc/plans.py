@@ -128,9 +128,9 @@ class Plans:
             units = Units(self._levels(wanted), on, full, aside / 2)
             held = self._hold(wanted, self._program(wanted, full), units, offer)
             is_cheaper = held.cost_usd < cheapest_usd * (1 - TUNING.worth_replanning)
-            if held.valid:
+            if is_cheaper:
                 self._known.insert(0, replace(units, aside_mwh=held.aside_mwh))
-                cheapest_usd = min(cheapest_usd, held.cost_usd)
+                cheapest_usd = held.cost_usd
             new = held.taken & ~full
             is_settled = not is_cheaper if held.valid else not new.any() and (aside > 0).any()
             if is_settled or is_enough():
@@ -138,12 +138,7 @@ class Plans:
             if held.valid or not new.any():
                 aside = held.aside_mwh
             full = full | new
-            near = _cheapest(
-                PersistentLp(
-                    self._program(self._with_aside(wanted, aside), full),
-                    feasibility=TUNING.commitment_feasibility,
-                )
-            )
+            near = self._relaxed(self._with_aside(wanted, aside), full)
         return math.isfinite(cheapest_usd)
 
     def _with_aside(self, wanted: Wanted, aside_mwh: FloatArray) -> Wanted:
@@ -171,6 +166,10 @@ class Plans:
             values += [1.0 / offered_mw] * accepted.size + [-1.0]
         matrix = sp.csr_array((values, (rows, columns)), shape=(needed.shape[0], program.shape[1]))
         return program.with_rows(matrix, lower=np.zeros(needed.shape[0]))
+
+    def _relaxed(self, wanted: Wanted, full: BoolArray) -> FloatArray | None:
+        """The cheapest plan with parts of units, if there is one."""
+        return _cheapest(self._relaxation.live_at(self._program(wanted, full), wanted.asked, wanted.gas))
 
     def _committed(
         self, program: LinearProgram, near: FloatArray, gap: float, seconds: float

@@ -167,9 +167,21 @@ class PowerRelaxation:
 
         The search jumps between patterns, so that the last one is often far away.
         """
-        distances = [int((limits != each.limits).sum()) for each in self._solved]
-        if distances and distances[0] > min(distances):
-            self._lp.start_from(self._solved[int(np.argmin(distances))].basis)
+        if self._solved and self._nearest(limits) is not self._solved[0]:
+            self._lp.start_from(self._nearest(limits).basis)
+
+    def _nearest(self, limits: FloatArray) -> _Solved:
+        return min(self._solved, key=lambda each: int((limits != each.limits).sum()))
+
+    def live_at(
+        self, program: LinearProgram, asked: BoolArray, gas: tuple[FloatArray, FloatArray]
+    ) -> PersistentLp:
+        """A program of these columns and more rows, at levels and gas bounds, to be solved from near by."""
+        live = PersistentLp(program, feasibility=TUNING.commitment_feasibility)
+        if self._solved:
+            basis = self._nearest(np.concatenate([asked, *gas])).basis
+            live.start_from(Basis(basis.columns[: program.shape[1]], basis.rows))
+        return live
 
     def _level_bounds(self, asked: BoolArray) -> tuple[IntArray, FloatArray]:
         rows = np.arange(self._first_level, self._first_balance)
