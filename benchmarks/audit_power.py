@@ -9,7 +9,8 @@ import sys
 import numpy as np
 
 from benchmarks.faults import FAULTS, honest
-from ppsm.privacy.audits.mechanism_audit import AuditReport, audit_laplace
+from ppsm.privacy.audits.laplace_audit import audit_laplace
+from ppsm.privacy.audits.mechanism_audit import AuditReport
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 40_000, 60_000, 100_000, 150_000, 200_000)
 HONEST_SIZES = (2_000, 20_000)

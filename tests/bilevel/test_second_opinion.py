@@ -28,7 +28,6 @@ from ppsm.bilevel.second_opinion import Claim, Opinion, Verdict, search_for_bett
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.bilevel.tuning import TUNING
-from ppsm.bilevel.weak_duality import Box, WeakDuality
 from ppsm.errors import SolverError
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_mip_with_highs
@@ -303,23 +302,3 @@ def test_the_bound_of_a_search_that_was_refuted_goes_with_it(monkeypatch: pytest
     assert solution.status is Status.INCUMBENT
     assert solution.leader_objective == pytest.approx(-26)
     assert solution.leader_bound == pytest.approx(-50)
-
-
-def test_weak_duality_by_hand() -> None:
-    """``min x`` with ``x >= 3`` as a row and ``x <= 10``: a price of 1 proves 3, one of 1/2 proves 1.5."""
-    program = LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[3], column_upper=[10])
-    proof, box = WeakDuality(program.matrix), Box.of(program)
-    for price, proven in ((1.0, 3.0), (0.5, 1.5), (0.0, 0.0), (1.5, 4.5 - 0.5 * 10), (-1.0, 0.0)):
-        assert proof.bound(np.array([price]), program.cost, box) == pytest.approx(proven)
-
-
-def test_farkas_by_hand() -> None:
-    """``x >= 3`` as a row and ``x <= 2``: a multiplier of either sign proves that there is no point."""
-    program = LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[3], column_upper=[2])
-    proof = WeakDuality(program.matrix)
-    assert proof.proves_empty(np.array([1.0]), Box.of(program))
-    assert proof.proves_empty(np.array([-5.0]), Box.of(program))
-    assert not proof.proves_empty(np.array([0.0]), Box.of(program))
-    assert not proof.proves_empty(None, Box.of(program))
-    wide = LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[3], column_upper=[4])
-    assert not proof.proves_empty(np.array([1.0]), Box.of(wide))

@@ -11,7 +11,7 @@ import pytest
 
 from ppsm.arrays import FloatArray
 from ppsm.privacy import LaplaceMechanism
-from ppsm.privacy.audits.noise_checks import check_outputs, laplace_cdf
+from ppsm.privacy.audits.laplace_audit import check_outputs, laplace_cdf
 
 SCALES = (1e-6, 1.0, 100.0, 1e9)
 DRAWS = 20_000

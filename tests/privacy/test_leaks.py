@@ -396,7 +396,6 @@ def test_owner_side_doors_are_used_by_the_owner_side_only() -> None:
         "owner/distances.py",
         "experiments/pages.py",
         "experiments/comparison.py",
-        "experiments/stream_pages.py",
     }
 
 

@@ -34,6 +34,16 @@ def test_columns_bring_costs_and_entries() -> None:
     assert solve_lp(third).objective == pytest.approx(3 + 12 + 5 + 1)
 
 
+def test_a_part_keeps_its_rows_and_columns_with_their_names() -> None:
+    pair = market().stacked(market().shifted(np.array([1.0])))
+    second = pair.part(np.array([1]), np.array([2, 3]))
+    assert (second.row_names, second.column_names) == (pair.row_names[1:], pair.column_names[2:])
+    # Six at 2, five at 5, and no constant.
+    assert solve_lp(second).objective == pytest.approx(37)
+    # Without its row the first market serves nothing.
+    assert solve_lp(pair.part(np.array([1]))).objective == pytest.approx(37)
+
+
 def test_stacked_programs_do_not_touch_each_other() -> None:
     pair = market().stacked(market().shifted(np.array([1.0])), market())
     assert pair.shape == (3, 6)

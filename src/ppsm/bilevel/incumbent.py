@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.tuning import TUNING
-from ppsm.bilevel.turns import Turn
 from ppsm.errors import SolverError
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import HIGHS, LpSolution, solve_lp, solve_mip_with_highs
@@ -171,7 +170,9 @@ def answer_to(kkt: KktSystem, variables: FloatArray) -> LpSolution | None:
     rows, columns = program.follower.shape
     answer, prices, reduced = np.zeros(columns), np.zeros(rows), np.zeros(columns)
     for turn in kkt.turns:
-        here = _part(program.follower_at(variables, answer), turn)
+        here = program.follower_at(variables, answer)
+        if len(kkt.turns) > 1:
+            here = here.part(turn.rows, turn.columns)
         curvature = program.curvature[turn.columns, :][:, turn.columns]
         found = solve_lp(here) if not curvature.nnz else _solve_curved(here, curvature)
         if found.status is not Status.PROVEN_OPTIMAL:
@@ -179,19 +180,6 @@ def answer_to(kkt: KktSystem, variables: FloatArray) -> LpSolution | None:
         answer[turn.columns], reduced[turn.columns] = found.columns, found.reduced_costs
         prices[turn.rows] = found.prices
     return LpSolution(Status.PROVEN_OPTIMAL, float("nan"), answer, prices, reduced)
-
-
-def _part(follower: LinearProgram, turn: Turn) -> LinearProgram:
-    if turn.columns.size == follower.shape[1]:
-        return follower
-    return LinearProgram.of(
-        follower.cost[turn.columns],
-        follower.matrix[turn.rows, :][:, turn.columns],
-        row_lower=follower.row_lower[turn.rows],
-        row_upper=follower.row_upper[turn.rows],
-        column_lower=follower.column_lower[turn.columns],
-        column_upper=follower.column_upper[turn.columns],
-    )
 
 
 def _solve_curved(follower: LinearProgram, curvature: SparseMatrix) -> LpSolution:

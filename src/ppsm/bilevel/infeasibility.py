@@ -11,7 +11,7 @@ from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.solution import BilevelSolution
 from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import PpsmError
-from ppsm.program import BilevelProgram, LinearProgram, Products
+from ppsm.program import BilevelProgram, Products
 from ppsm.solvers.conflict import find_conflict
 from ppsm.status import Status
 
@@ -26,8 +26,8 @@ def explain_infeasible(kkt: KktSystem, solve: Solver) -> str:
     """
     program = kkt.program
     leader_rows, follower_rows = len(program.leader_row_names), program.follower.shape[0]
-    primal = _rows(kkt.relaxation, np.arange(leader_rows + follower_rows))
-    dual = _rows(kkt.relaxation, np.arange(leader_rows + follower_rows, kkt.relaxation.shape[0]))
+    primal = kkt.relaxation.part(np.arange(leader_rows + follower_rows))
+    dual = kkt.relaxation.part(np.arange(leader_rows + follower_rows, kkt.relaxation.shape[0]))
     if not program.leader_sees_prices:
         conflict = find_conflict(primal)
         if conflict is not None:
@@ -46,16 +46,6 @@ def explain_infeasible(kkt: KktSystem, solve: Solver) -> str:
             "the linear relaxation has points, but none at which the leader's integers and constraints agree "
             "with an optimal answer of the follower"
         )
-
-
-def _rows(program: LinearProgram, rows: IntArray) -> LinearProgram:
-    return replace(
-        program,
-        matrix=program.matrix[rows, :],
-        row_lower=program.row_lower[rows],
-        row_upper=program.row_upper[rows],
-        row_names=tuple(program.row_names[row] for row in rows),
-    )
 
 
 class _UndecidedError(Exception):

@@ -15,13 +15,8 @@ from ppsm.arrays import FloatArray
 from ppsm.cli.app import app, examples
 from ppsm.cli.progress import Steps, steps
 from ppsm.errors import InputError
-from ppsm.privacy.audits.mechanism_audit import (
-    DEFAULT_CONFIDENCE,
-    AuditReport,
-    Mechanism,
-    Progress,
-    audit_laplace,
-)
+from ppsm.privacy.audits.laplace_audit import audit_laplace
+from ppsm.privacy.audits.mechanism_audit import DEFAULT_CONFIDENCE, AuditReport, Mechanism, Progress
 from ppsm.privacy.laplace import LaplaceMechanism
 
 

@@ -14,8 +14,8 @@ from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli import options
-from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
-from ppsm.cli.output import summary_lines, writable_directory
+from ppsm.cli.app import app, examples
+from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import steps
 from ppsm.cli.secret import owner_directory, read_secret
 from ppsm.errors import InputError, PpsmError
@@ -121,14 +121,13 @@ def _run(job: "Job", *, as_json: bool) -> None:
                 example = public_example(job, comparison)
                 write_atomically(job.directory / REPORT, shareable_page(job.setting, example, comparison))
         except KeyboardInterrupt:
-            _say_interrupted(job, len(job.store.rows()))
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+            done = len(job.store.rows())
+            raise interrupted(done, len(job.instances), job.store.directory) from None
         if comparison.rows:
             _write_for_owner(job, example, comparison)
     _print(job, example, comparison, as_json=as_json)
     if not comparison.complete:
-        _say_interrupted(job, len(comparison.rows))
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise interrupted(len(comparison.rows), len(job.instances), job.store.directory)
 
 
 def _measured(job: "Job", advance: Callable[["Tally"], None]) -> "Comparison":
@@ -143,13 +142,6 @@ def _measured(job: "Job", advance: Callable[["Tally"], None]) -> "Comparison":
     except PpsmError as error:
         sys.stderr.write(f"for the owner only: there is no comparison, but the release is written: {error}\n")
         return Comparison((), 0)
-
-
-def _say_interrupted(job: "Job", done: int) -> None:
-    sys.stderr.write(
-        f"interrupted after {done} of {len(job.instances)} runs, which are kept in "
-        f"{job.store.directory}: run the same command again to go on.\n"
-    )
 
 
 def _write_for_owner(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:

@@ -1,14 +1,17 @@
-"""What commands share of their output: directories, and the table of several mechanisms."""
+"""What commands share of their output: directories, the table of several mechanisms, a run cut short."""
 
+import sys
 import tempfile
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from ppsm.cli.app import EXIT_INTERRUPTED
 from ppsm.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,3 +44,12 @@ def summary_lines(
         last = by_alpha and (after is None or after.alpha_mwh != each.alpha_mwh)
         table.add_row(*each.cells, end_section=last)
     return table
+
+
+def interrupted(done: int, planned: int, directory: Path) -> typer.Exit:
+    """Say what is kept of runs that Ctrl-C has ended; the command is left with what is returned."""
+    sys.stderr.write(
+        f"interrupted after {done} of {planned} runs, which are kept in {directory}: run the same command "
+        "again to go on.\n"
+    )
+    return typer.Exit(EXIT_INTERRUPTED)

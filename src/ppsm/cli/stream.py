@@ -80,7 +80,7 @@ def stream(
     directory = writable_directory(out)
     found = _days(loaded, days, shape, dataset or f"gas-demand/{loaded.name}/daily")
     book = None if seed is not None else Ledger(ledger or default_ledger())
-    from ppsm.experiments.stream_pages import owners_page, public_page
+    from ppsm.experiments.pages import stream_owner_page, stream_page
 
     owner = owner_directory(directory)
     with steps(len(found)) as say:
@@ -91,9 +91,9 @@ def stream(
             released.append(each)
             say(f"released {day.public.day}", len(released))
         page = directory / PAGE
-        write_atomically(page, public_page(released, window, epsilon))
+        write_atomically(page, stream_page(released, window, epsilon))
         secrets = [day.secret for day in found]
-        write_atomically(owner / PAGE, owners_page(released, secrets), mode=OWNER_MODE)
+        write_atomically(owner / PAGE, stream_owner_page(released, secrets), mode=OWNER_MODE)
     counts = {
         "days": len(released),
         "sampled": sum(day.sampled for day in released),

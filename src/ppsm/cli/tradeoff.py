@@ -13,8 +13,8 @@ from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
 from ppsm.cases.stress import check_stress
 from ppsm.cli import options
-from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
-from ppsm.cli.output import summary_lines, writable_directory
+from ppsm.cli.app import app, examples
+from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import steps
 from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
@@ -22,9 +22,9 @@ from ppsm.extras import insist_on
 from ppsm.files import OWNER_MODE, write_atomically
 
 if TYPE_CHECKING:
-    from ppsm.experiments.row import Row
     from ppsm.experiments.run import Tally
     from ppsm.experiments.store import RowStore
+    from ppsm.experiments.summaries import Summary
 
 TABLE, FIGURE = "tradeoff.csv", "tradeoff.svg"
 
@@ -64,10 +64,9 @@ def tradeoff(
     public = case in builtin_cases()
     directory = shared if public else owner_directory(shared)
     # What can be refused was refused; the markets need linopy, which takes a while to load.
-    from ppsm.experiments.engines import InProcess
+    from ppsm.experiments.comparison import run_on_one_cell
     from ppsm.experiments.grid import Grid, single_cell
     from ppsm.experiments.instance import Workspace
-    from ppsm.experiments.run import insist_on_results, run_grid
     from ppsm.experiments.store import RowStore
     from ppsm.experiments.tuning import Limits
 
@@ -75,17 +74,10 @@ def tradeoff(
     instances = single_cell(
         (power_stress, gas_stress), distances, range(draws), eta_p=widths[0], eta_d=widths[1]
     )
-    grid = Grid(
-        label=f"tradeoff with {draws} draws",
-        case=loaded,
-        name=loaded.name,
-        limits=limits,
-        batches=tuple((each,) for each in instances),
-    )
+    grid = Grid.one_by_one(f"tradeoff with {draws} draws", loaded, loaded.name, limits, instances)
     store = RowStore(directory) if public else RowStore(directory, mode=OWNER_MODE)
     store.rows()  # foreign files are refused before any work
     store.insist_on(grid.settings)
-    interrupted = False
     with steps(len(instances)) as say:
         say("clearing the original markets (once, the longest step)")
 
@@ -95,28 +87,20 @@ def tradeoff(
                 say(f"{row.mechanism}, alpha {row.alpha:g}: {row.status}", tally.done)
 
         try:
-            run_grid(
-                grid, store, InProcess(), Workspace(loaded, cache, limits=limits), advance, retry_failed=True
-            )
+            found = run_on_one_cell(grid, store, Workspace(loaded, cache, limits=limits), advance)
         except KeyboardInterrupt:
-            interrupted = True
-    rows = store.rows_of(grid.keys)
-    insist_on_results(rows)
-    _finish(store, rows, public=public, as_json=as_json)
-    if interrupted:
-        sys.stderr.write(
-            f"interrupted after {len(rows)} of {len(instances)} runs, which are kept in {directory}: run the "
-            "same command again to go on.\n"
-        )
-        raise typer.Exit(EXIT_INTERRUPTED)
+            raise interrupted(0, len(instances), directory) from None
+    _finish(store, found.summaries, public=public, as_json=as_json)
+    if not found.complete:
+        raise interrupted(len(found.rows), len(instances), directory)
 
 
-def _finish(store: "RowStore", rows: "list[Row]", *, public: bool, as_json: bool) -> None:
+def _finish(store: "RowStore", summaries: "list[Summary]", *, public: bool, as_json: bool) -> None:
     from ppsm.experiments.panels import tradeoff_figure
-    from ppsm.experiments.summaries import as_csv, summarise, summary_table
+    from ppsm.experiments.summaries import as_csv, summary_table
     from ppsm.figures.style import save_figure
 
-    summaries, directory = summarise(rows), store.directory
+    directory = store.directory
     write_atomically(directory / TABLE, as_csv(summary_table(summaries)), mode=store.mode)
     save_figure(tradeoff_figure(summaries), directory / FIGURE)
     (directory / FIGURE).chmod((directory / TABLE).stat().st_mode)

@@ -70,12 +70,12 @@ class Sides:
     @property
     def follower(self) -> LinearProgram:
         """The sensitive one."""
-        return _part(self.program.follower, self.rows, self.columns)
+        return self.program.follower.part(self.rows, self.columns)
 
     @property
     def others(self) -> LinearProgram:
         """The others side by side."""
-        return _part(self.program.follower, self.other_rows, self.other_columns)
+        return self.program.follower.part(self.other_rows, self.other_columns)
 
     def handed(self, rows: IntArray, columns: IntArray) -> SparseMatrix:
         """What these columns hand on to these rows."""
@@ -96,17 +96,6 @@ class Sides:
         program = self.program
         entries = [program.leader_matrix, program.response_matrix, program.price_matrix[:, self.other_rows]]
         return np.flatnonzero(sum(np.diff(part.indptr) for part in entries))
-
-
-def _part(program: LinearProgram, rows: IntArray, columns: IntArray) -> LinearProgram:
-    return LinearProgram.of(
-        program.cost[columns],
-        program.matrix[rows, :][:, columns],
-        row_lower=program.row_lower[rows],
-        row_upper=program.row_upper[rows],
-        column_lower=program.column_lower[columns],
-        column_upper=program.column_upper[columns],
-    )
 
 
 @dataclass(frozen=True, eq=False)

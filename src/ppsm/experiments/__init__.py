@@ -12,8 +12,8 @@
     summaries    Summary, Table      rows summed up; published: the paper's numbers beside them
     panels, charts                   pictures for files, and interactive ones for pages
     report       write_report        ``ppsm report``
-    comparison, conclusion, pages    ``ppsm compare``: a grid on one cell, what it shows, two pages
-    stream_pages                     the pages of a stream
+    comparison, conclusion           ``ppsm compare``: a grid on one cell, and what it shows
+    pages                            what it and a stream show, for everybody and for the owner
     story        Story               a page in one sentence and three numbers
     tuning       Limits              time limits and other tuning numbers
 

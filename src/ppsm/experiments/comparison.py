@@ -93,14 +93,9 @@ class Job:
         return is_small and (self.public or self.setting.gas_stress is None)
 
     def grid(self, name: str) -> Grid:
-        """The runs one by one, so that as many as possible are kept when they are stopped."""
-        return Grid(
-            label=f"compare with {len(self.draws)} draws from number {self.draws[0]}",
-            case=self.setting.case,
-            name=name,
-            limits=self.limits,
-            batches=tuple((each,) for each in self.instances),
-        )
+        """All runs, in order."""
+        label = f"compare with {len(self.draws)} draws from number {self.draws[0]}"
+        return Grid.one_by_one(label, self.setting.case, name, self.limits, self.instances)
 
     @property
     def mechanism(self) -> PPSM:
@@ -120,21 +115,25 @@ class Job:
 
 
 def measure(job: Job, progress: Progress) -> OwnerOnly[Comparison]:
+    """All runs of a job, as :func:`run_on_one_cell` does them."""
+
+    def run(workspace: Workspace) -> Comparison:
+        return run_on_one_cell(job.grid(workspace.name), job.store, workspace, progress)
+
+    if job.public:
+        return OwnerOnly(run(job.workspace))
+    return for_owner_only(job.secret, lambda truth: run(job.workspace_with(truth)))
+
+
+def run_on_one_cell(grid: Grid, store: RowStore, workspace: Workspace, progress: Progress) -> Comparison:
     """All runs, of which those that are kept are not repeated; Ctrl-C ends it with what is done.
 
     Ctrl-C while the original game is cleared, to which all errors are relative, is raised.
     """
-    if job.public:
-        return OwnerOnly(_measured(job, job.workspace, progress))
-    return for_owner_only(job.secret, lambda truth: _measured(job, job.workspace_with(truth), progress))
-
-
-def _measured(job: Job, workspace: Workspace, progress: Progress) -> Comparison:
-    grid, store = job.grid(workspace.name), job.store
     try:
         run_grid(grid, store, InProcess(), workspace, progress, retry_failed=True)
     except KeyboardInterrupt:
-        if job.cell not in store.originals():
+        if grid.batches[0][0].cell not in store.originals():
             raise
     rows = store.rows_of(grid.keys)
     insist_on_results(rows)

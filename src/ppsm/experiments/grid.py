@@ -58,6 +58,14 @@ class Grid:
     limits: Limits
     batches: tuple[Batch, ...]
 
+    @classmethod
+    def one_by_one(
+        cls, label: str, case: Case, name: str, limits: Limits, instances: Sequence[Instance]
+    ) -> "Grid":
+        """A batch for each instance, so that as many as possible are kept when they are stopped."""
+        batches = tuple((each,) for each in instances)
+        return cls(label=label, case=case, name=name, limits=limits, batches=batches)
+
     @cached_property
     def keys(self) -> list[Key]:
         """The keys of the rows, in the order of the instances."""

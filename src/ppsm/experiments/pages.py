@@ -1,11 +1,12 @@
-"""The two pages of a comparison, each one file that opens without a network.
+"""The pages of a comparison and of a stream, each one file that opens without a network.
 
-What may be shared and what may not are different types: an :class:`ExampleRelease` may, a :class:`Comparison`
-may with public test data only, the secret never.
+There are two of each, one for everybody and one for the owner. What may be shared and what may not are
+different types: an :class:`ExampleRelease` and a :class:`~ppsm.streams.ReleasedDay` may, a
+:class:`Comparison` may with public test data only, a secret never.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
@@ -28,6 +29,7 @@ from ppsm.extras import installed
 from ppsm.mechanism.dossier import Dossier, Step
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
+from ppsm.streams.day_files import ReleasedDay
 
 _PLAIN, _REPAIRED = "plain Laplace noise", "PPSM's release"
 # What the page says of a step's output.
@@ -308,3 +310,107 @@ def _theory_words(dossier: Dossier) -> str:
         f"Theory: in 95 % of releases the released demand is within {bound:,.0f} MWh (L1) of the true one. "
         f"Premise: {distance.premise}."
     )
+
+
+def stream_page(days: Sequence[ReleasedDay], window: int, epsilon: float) -> str:
+    """The page of a stream for everybody: budget, samples and clearing over the days."""
+    losses = np.array([day.loss for day in days])
+    windows = np.convolve(losses, np.ones(window))[: losses.size]
+    worst = float(losses.max(initial=0.0))
+    sampled = f"{sum(day.sampled for day in days)} of {len(days)}"
+    cleared = f"{sum(day.outcome.feasible for day in days)} of {len(days)}"
+    most = float(windows.max(initial=0.0))
+    return render_page(
+        "stream.html",
+        title="A stream of releases",
+        warning="" if _all_private(days) else "The noise was drawn from a seed and can be subtracted.",
+        story=story.Story(
+            f"{len(days)} days were released, any {window} consecutive ones within epsilon {epsilon:g}; the "
+            f"markets could be cleared on {cleared}.",
+            (
+                story.Figure("days with markets cleared", cleared),
+                story.Figure("days measured", sampled),
+                story.Figure(f"most that {window} days lost", f"epsilon {most:.3g} of {epsilon:g}"),
+            ),
+        ),
+        charts=_public_pictures(days, windows, window, epsilon),
+        sentences=[
+            "Whoever sees the whole stream, and knows all other days and entries, changes the odds on one "
+            f"entry of one day by at most a factor of {math.exp(worst):.4g}, on most days by "
+            f"{math.exp(float(np.median(losses))):.4g}, and over a whole window by {math.exp(epsilon):.4g}.",
+            f"Days whose release was pulled towards an earlier day so that the leader has an answer: "
+            f"{sum(day.pulled > 0 for day in days)}.",
+        ],
+    )
+
+
+def stream_owner_page(days: Sequence[ReleasedDay], secrets: Sequence[Sensitive]) -> str:
+    """The page of a stream for its owner only: how far each day is from the truth."""
+    errors = [
+        for_owner_only(secret, _distance_from(day.values)).reveal()
+        for day, secret in zip(days, secrets, strict=True)
+    ]
+    l1 = np.array([error[0] for error in errors])
+    total = np.abs([error[1] for error in errors])
+    unit = days[0].unit if days else ""
+    return render_page(
+        "stream.html",
+        title="A stream against the truth",
+        warning="SECRET: for the owner's eyes only. Do not pass it on.",
+        story=story.Story(
+            f"The released days are {l1.mean():,.0f} {unit} in all from the true ones on average (L1), their "
+            f"totals {total.mean():,.0f} {unit}.",
+            (
+                story.Figure("mean L1 distance", f"{l1.mean():,.0f} {unit}"),
+                story.Figure("mean error of the total", f"{total.mean():,.0f} {unit}"),
+                story.Figure("largest error of the total", f"{total.max(initial=0.0):,.0f} {unit}"),
+            ),
+        ),
+        charts=_owners_pictures(days, l1, total, unit),
+        sentences=[],
+    )
+
+
+def _all_private(days: Sequence[ReleasedDay]) -> bool:
+    return all(day.noisy is None or day.noisy.private for day in days)
+
+
+def _distance_from(released: FloatArray) -> Callable[[FloatArray], tuple[float, float]]:
+    def measure(truth: FloatArray) -> tuple[float, float]:
+        return float(np.abs(released - truth).sum()), float(released.sum() - truth.sum())
+
+    return measure
+
+
+def _public_pictures(
+    days: Sequence[ReleasedDay], windows: FloatArray, window: int, epsilon: float
+) -> list[Markup]:
+    if not installed("figures"):
+        return []
+    from ppsm.experiments.charts import daily_chart
+    from ppsm.figures.embed import embedded
+
+    dates = [day.day.isoformat() for day in days]
+    totals = {"released total": [float(day.values.sum()) for day in days]}
+    marks = {day.day.isoformat() for day in days if day.sampled}
+    lost = {f"last {window} days": windows.tolist(), "the day": [day.loss for day in days]}
+    unit = days[0].unit if days else ""
+    return [
+        embedded(
+            daily_chart(dates, totals, unit, marked=marks), "totals", "Released total by day, days measured"
+        ),
+        embedded(daily_chart(dates, lost, "epsilon", limit=epsilon), "losses", "Privacy loss by day"),
+    ]
+
+
+def _owners_pictures(
+    days: Sequence[ReleasedDay], l1: FloatArray, total: FloatArray, unit: str
+) -> list[Markup]:
+    if not installed("figures"):
+        return []
+    from ppsm.experiments.charts import daily_chart
+    from ppsm.figures.embed import embedded
+
+    series = {"L1 distance": l1.tolist(), "error of the total": total.tolist()}
+    chart = daily_chart([day.day.isoformat() for day in days], series, unit)
+    return [embedded(chart, "errors", "Distance of the released days from the true ones")]

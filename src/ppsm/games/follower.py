@@ -27,7 +27,7 @@ from ppsm.arrays import (
 from ppsm.errors import InputError, ModelError
 from ppsm.games.front_ends import ReadFollower, read_mps_program, refuse_integers
 from ppsm.games.layout import Layout
-from ppsm.games.linopy_reader import read_linopy
+from ppsm.games.linopy_reader import read_linopy, read_network
 from ppsm.labels import VectorLike, aligned
 from ppsm.program import LinearProgram
 from ppsm.program.two_level import convex
@@ -159,8 +159,6 @@ class Follower:
         ``loads`` names those that are meant, others stay as they are. Prices are those of the constraint
         ``Bus-nodal_balance``; they equal PyPSA's marginal prices where snapshots weigh 1.
         """
-        from ppsm.games.front_ends.pypsa_network import read_network
-
         return cls._of(read_network(network, loads))
 
     @classmethod

@@ -15,7 +15,8 @@
     tuning                     numbers that decide nothing about privacy
 """
 
-from ppsm.privacy.audits.mechanism_audit import AuditReport, audit_laplace, audit_mechanism
+from ppsm.privacy.audits.laplace_audit import audit_laplace
+from ppsm.privacy.audits.mechanism_audit import AuditReport, audit_mechanism
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger import Ledger, LedgerKeeper
 from ppsm.privacy.ledger.balance import Balance, price

@@ -159,6 +159,22 @@ class LinearProgram:
         lower[columns] = upper[columns] = values
         return replace(self, column_lower=lower, column_upper=upper)
 
+    def part(self, rows: IntArray, columns: IntArray | None = None) -> Self:
+        """Some rows and columns (or all) of the program, without its constant."""
+        chosen = np.arange(self.shape[1]) if columns is None else columns
+        return replace(
+            self,
+            cost=self.cost[chosen],
+            matrix=self.matrix[rows, :][:, chosen],
+            row_lower=self.row_lower[rows],
+            row_upper=self.row_upper[rows],
+            column_lower=self.column_lower[chosen],
+            column_upper=self.column_upper[chosen],
+            row_names=tuple(self.row_names[row] for row in rows),
+            column_names=tuple(self.column_names[column] for column in chosen),
+            offset=0.0,
+        )
+
     def with_rows(
         self,
         matrix: SparseMatrix,

@@ -1,11 +1,10 @@
 """Why an LP has no feasible point: a small set of constraints that cannot hold together."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.arrays import FloatArray, IntArray
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
 from ppsm.solvers.tuning import TUNING
@@ -59,21 +58,8 @@ def find_conflict(program: LinearProgram) -> Conflict | None:
 
 def _elastic(program: LinearProgram, rows: IntArray) -> tuple[float, FloatArray, FloatArray]:
     """Least total violation of the rows, their duals and the reduced costs of the program's columns."""
-    count, columns = rows.size, program.shape[1]
-    matrix = sp.hstack([program.matrix[rows, :], sp.eye_array(count), -sp.eye_array(count)], format="csr")
-    elastic = replace(
-        program,
-        cost=np.concatenate([np.zeros(columns), np.ones(2 * count)]),
-        matrix=matrix,
-        row_lower=program.row_lower[rows],
-        row_upper=program.row_upper[rows],
-        column_lower=np.concatenate([program.column_lower, np.zeros(2 * count)]),
-        column_upper=np.concatenate([program.column_upper, np.full(2 * count, INFINITY)]),
-        row_names=tuple(program.row_names[row] for row in rows),
-        column_names=tuple(f"c{k}" for k in range(columns + 2 * count)),
-        offset=0.0,
-    )
-    solution = PersistentLp(elastic).solve()
+    columns = program.shape[1]
+    solution = PersistentLp(program.part(rows).elastic()).solve()
     if solution.status is not Status.PROVEN_OPTIMAL:
-        return 0.0, np.zeros(count), np.zeros(columns)
+        return 0.0, np.zeros(rows.size), np.zeros(columns)
     return solution.objective, solution.prices, solution.reduced_costs[:columns]

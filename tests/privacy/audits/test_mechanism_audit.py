@@ -14,7 +14,7 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import AuditFailedError, InputError
 from ppsm.privacy import LaplaceMechanism, audit_laplace, audit_mechanism
 from ppsm.privacy.audits.events import FAMILIES, float_grid, proven_loss
-from ppsm.privacy.audits.noise_checks import Treatment, check_outputs
+from ppsm.privacy.audits.laplace_audit import Treatment, check_outputs
 
 FIELDS = {"claimed_epsilon", "epsilon_lower_bound", "confidence", "passes"}
 

@@ -1,5 +1,4 @@
 """Bilevel instances as files: ``mps`` and ``exchange`` (its auxiliary file) read them, text by text.
 
-``text_file`` opens and checks any of them, ``mps_lines`` cuts MPS lines into words, ``mps_bounds`` reads the
-BOUNDS section.
+``lines`` opens and checks any of them, and cuts those of MPS into words.
 """

@@ -28,8 +28,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ppsm.bilevel.files.lines import TextFile, number, read_text, whole_number
 from ppsm.bilevel.files.mps import MpsModel, read_mps
-from ppsm.bilevel.files.text_file import TextFile, number, read_text, whole_number
 from ppsm.errors import ModelError
 from ppsm.program import BilevelProgram, LinearProgram
 

@@ -13,7 +13,7 @@ Conventions where readers of this old format differ, and what is done here:
 * Repeated entries, a second bound for the same side and second right-hand-side vectors are refused.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITE_FROM, INFINITY, BoolArray, FloatArray, SparseMatrix
-from ppsm.bilevel.files.mps_bounds import Bounds
-from ppsm.bilevel.files.mps_lines import MpsLine, fixed_lines, free_lines
-from ppsm.bilevel.files.text_file import TextFile, number, read_text
+from ppsm.bilevel.files.lines import MpsLine, TextFile, fixed_lines, free_lines, number, read_text
 from ppsm.errors import FileFormatError
 
 _MUST_FOLLOW = {"COLUMNS": "ROWS", "RHS": "COLUMNS", "RANGES": "COLUMNS", "BOUNDS": "COLUMNS"}
@@ -31,6 +29,9 @@ _SENSES = {
     **dict.fromkeys(("MAX", "MAXIMIZE", "MAXIMISE", "MAXIMUM"), True),
     **dict.fromkeys(("MIN", "MINIMIZE", "MINIMISE", "MINIMUM"), False),
 }
+_WITH_VALUE = ("UP", "LO", "FX", "UI", "LI")
+_WITHOUT_VALUE = ("FR", "MI", "PL", "BV")
+_SEMICONTINUOUS = ("SC", "SI")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class _Reader:
         self._right: dict[str, float] = {}
         self._ranges: dict[str, float] = {}
         self._vectors: dict[str, str] = {}
-        self._bounds = Bounds(source)
+        self._bounds = _Bounds(source)
 
     def model(self) -> MpsModel:
         """Read all sections and put the model together."""
@@ -143,18 +144,12 @@ class _Reader:
     def _open_section(self, line: MpsLine, seen: list[str]) -> None:
         section = line.section
         if section in seen:
-            raise self._wrong(
-                line, f"section {section} appears a second time; expected it once: merge the two."
-            )
+            raise line.wrong(f"section {section} appears a second time; expected it once: merge the two.")
         before = _MUST_FOLLOW.get(section)
         if before is not None and before not in seen:
-            raise self._wrong(
-                line, f"section {section} comes before {before}; expected it after: reorder them."
-            )
+            raise line.wrong(f"section {section} comes before {before}; expected it after: reorder them.")
         if section in ("NAME", "ROWS") and any(other not in ("NAME", "OBJSENSE") for other in seen):
-            raise self._wrong(
-                line, f"section {section} comes after {seen[-1]}; expected it first: reorder them."
-            )
+            raise line.wrong(f"section {section} comes after {seen[-1]}; expected it first: reorder them.")
         seen.append(section)
         if section == "NAME":
             self._name = " ".join(line.words)
@@ -162,8 +157,7 @@ class _Reader:
             if line.words:
                 self._read_sense(line)
         elif line.words:
-            raise self._wrong(
-                line,
+            raise line.wrong(
                 f"found '{line.words[0]}' on the line of section {section}; expected nothing there: "
                 "start data lines with a blank.",
             )
@@ -180,33 +174,28 @@ class _Reader:
         reader = readers.get(line.section)
         if reader is None:
             where = f"in section {line.section}" if line.section else "before the first section"
-            raise self._wrong(line, f"found data {where}; expected a section name in the first column.")
+            raise line.wrong(f"found data {where}; expected a section name in the first column.")
         reader(line)
 
     def _read_sense(self, line: MpsLine) -> None:
         word = " ".join(line.words)
         sense = _SENSES.get(word.upper())
         if sense is None:
-            raise self._wrong(line, f"found the objective sense '{word}'; expected MIN or MAX.")
+            raise line.wrong(f"found the objective sense '{word}'; expected MIN or MAX.")
         if self._maximise is not None:
-            raise self._wrong(
-                line, f"found a second objective sense '{word}'; expected one: delete the other."
-            )
+            raise line.wrong(f"found a second objective sense '{word}'; expected one: delete the other.")
         self._maximise = sense
 
     def _read_row(self, line: MpsLine) -> None:
         if len(line.words) != 2:
-            raise self._wrong(
-                line,
+            raise line.wrong(
                 f"found {len(line.words)} words in section ROWS; expected two, the row's type and its name.",
             )
         kind, name = line.words[0].upper(), line.words[1]
         if kind not in ("N", "L", "G", "E"):
-            raise self._wrong(line, f"row '{name}' has type '{line.words[0]}'; expected N, L, G or E.")
+            raise line.wrong(f"row '{name}' has type '{line.words[0]}'; expected N, L, G or E.")
         if name == self._objective or name in self._dropped or name in self._rows:
-            raise self._wrong(
-                line, f"row '{name}' appears a second time; expected names to differ: rename one."
-            )
+            raise line.wrong(f"row '{name}' appears a second time; expected names to differ: rename one.")
         if kind != "N":
             self._rows[name] = len(self._rows)
             self._row_types.append(kind)
@@ -220,8 +209,7 @@ class _Reader:
             self._in_marker = line.words[-1].strip("'\"").upper() == "INTORG"
             return
         if len(line.words) < 3 or len(line.words) % 2 == 0:
-            raise self._wrong(
-                line,
+            raise line.wrong(
                 f"found {len(line.words)} words in section COLUMNS; "
                 "expected a column's name and one or two pairs of row and number.",
             )
@@ -231,8 +219,7 @@ class _Reader:
             self._bounds.add_column(integer=self._in_marker)
             self._in_column = set()
         elif self._columns[name] != len(self._columns) - 1:
-            raise self._wrong(
-                line,
+            raise line.wrong(
                 f"column '{name}' appears again after another one; expected its lines together: move them.",
             )
         for row, value in self._pairs(line, line.words[1:], infinite=False):
@@ -241,9 +228,7 @@ class _Reader:
     def _enter(self, line: MpsLine, row: str, column: int, value: float) -> None:
         if row in self._in_column:
             name = next(reversed(self._columns))
-            raise self._wrong(
-                line, f"column '{name}' has a second entry in row '{row}'; expected one: delete one."
-            )
+            raise line.wrong(f"column '{name}' has a second entry in row '{row}'; expected one: delete one.")
         self._in_column.add(row)
         if row == self._objective:
             self._costs[column] = value
@@ -253,17 +238,15 @@ class _Reader:
     def _read_right(self, line: MpsLine) -> None:
         for row, value in self._pairs(line, self._vector(line), infinite=True):
             if row in self._right:
-                raise self._wrong(
-                    line, f"row '{row}' has a second right-hand side; expected one: delete one."
-                )
+                raise line.wrong(f"row '{row}' has a second right-hand side; expected one: delete one.")
             if row == self._objective and abs(value) == INFINITY:
-                raise self._wrong(line, f"the objective's constant is {value}; expected a finite number.")
+                raise line.wrong(f"the objective's constant is {value}; expected a finite number.")
             self._right[row] = value
 
     def _read_range(self, line: MpsLine) -> None:
         for row, value in self._pairs(line, self._vector(line), infinite=False):
             if row in self._ranges:
-                raise self._wrong(line, f"row '{row}' has a second range; expected one: delete one.")
+                raise line.wrong(f"row '{row}' has a second range; expected one: delete one.")
             self._ranges[row] = value
 
     def _read_bound(self, line: MpsLine) -> None:
@@ -275,8 +258,7 @@ class _Reader:
             return line.words
         name = line.words[0]
         if self._vectors.setdefault(line.section, name) != name:
-            raise self._wrong(
-                line,
+            raise line.wrong(
                 f"section {line.section} holds a second vector '{name}' besides "
                 f"'{self._vectors[line.section]}'; expected one: delete the other.",
             )
@@ -284,15 +266,13 @@ class _Reader:
 
     def _pairs(self, line: MpsLine, words: tuple[str, ...], *, infinite: bool) -> Iterator[tuple[str, float]]:
         if not words:
-            raise self._wrong(
-                line, f"section {line.section} has a line without entries; expected row and number."
-            )
+            raise line.wrong(f"section {line.section} has a line without entries; expected row and number.")
         for row, word in zip(words[::2], words[1::2], strict=True):
             if row != self._objective and row not in self._rows and row not in self._dropped:
-                raise self._wrong(line, f"row '{row}' is not in section ROWS; expected a row named there.")
+                raise line.wrong(f"row '{row}' is not in section ROWS; expected a row named there.")
             value = number(word, infinite=infinite)
             if value is None:
-                raise self._wrong(line, f"found '{word}' for row '{row}'; expected a finite number.")
+                raise line.wrong(f"found '{word}' for row '{row}'; expected a finite number.")
             yield (
                 row,
                 float(np.copysign(INFINITY, value)) if infinite and abs(value) >= INFINITE_FROM else value,
@@ -301,13 +281,13 @@ class _Reader:
     def _check_complete(self, line: MpsLine, seen: list[str]) -> None:
         for section in ("ROWS", "COLUMNS"):
             if section not in seen:
-                raise self._wrong(line, f"the file has no section {section}; expected one before ENDATA.")
+                raise line.wrong(f"the file has no section {section}; expected one before ENDATA.")
         if self._objective is None:
-            raise self._wrong(line, "section ROWS has no row of type N; expected the objective there.")
+            raise line.wrong("section ROWS has no row of type N; expected the objective there.")
         if not self._columns:
-            raise self._wrong(line, "section COLUMNS is empty; expected at least one column.")
+            raise line.wrong("section COLUMNS is empty; expected at least one column.")
         if "OBJSENSE" in seen and self._maximise is None:
-            raise self._wrong(line, "section OBJSENSE is empty; expected MIN or MAX.")
+            raise line.wrong("section OBJSENSE is empty; expected MIN or MAX.")
 
     def _row_bounds(self) -> tuple[FloatArray, FloatArray]:
         lower = np.full(len(self._rows), -INFINITY)
@@ -322,9 +302,6 @@ class _Reader:
             lower[index], upper[index] = _interval(kind, right, self._ranges.get(name))
         return lower, upper
 
-    def _wrong(self, line: MpsLine, sentence: str) -> FileFormatError:
-        return self._source.problem(line.number, sentence)
-
 
 def _interval(kind: str, right: float, spread: float | None) -> tuple[float, float]:
     """Return a row's lower and upper bound; the sign of a range matters only on equalities."""
@@ -335,3 +312,118 @@ def _interval(kind: str, right: float, spread: float | None) -> tuple[float, flo
     if kind == "G":
         return right, right + abs(spread)
     return (right, right + spread) if spread >= 0 else (right + spread, right)
+
+
+class _Bounds:
+    """Lower and upper bound of each column, None as long as no line sets it."""
+
+    def __init__(self, source: TextFile) -> None:
+        self._source = source
+        self._lower: list[float | None] = []
+        self._upper: list[float | None] = []
+        self._integer: list[bool] = []
+
+    def add_column(self, *, integer: bool) -> None:
+        """Add a column, continuous or between the integer markers."""
+        self._lower.append(None)
+        self._upper.append(None)
+        self._integer.append(integer)
+
+    def read(self, line: MpsLine, columns: Mapping[str, int], vectors: dict[str, str]) -> None:
+        """Read one line of the section; ``vectors`` remembers the name of its bound vector."""
+        kind = line.words[0].upper()
+        if kind in _SEMICONTINUOUS:
+            raise line.wrong(
+                f"found the semi-continuous bound {kind}; expected a linear program: use a binary column.",
+            )
+        if kind not in _WITH_VALUE + _WITHOUT_VALUE:
+            known = " ".join(_WITH_VALUE + _WITHOUT_VALUE)
+            raise line.wrong(f"found the bound type '{line.words[0]}'; expected one of {known}.")
+        vector, name, word = _split(line.words[1:], kind in _WITH_VALUE, columns)
+        if name is None or (kind in _WITH_VALUE and word is None):
+            form = "type, bound vector, column" + (" and number" if kind in _WITH_VALUE else "")
+            raise line.wrong(f"found {len(line.words)} words for a bound {kind}; expected {form}.")
+        if name not in columns:
+            raise line.wrong(f"column '{name}' is not in section COLUMNS; expected a column named there.")
+        if vector is not None and vectors.setdefault("BOUNDS", vector) != vector:
+            raise line.wrong(
+                f"section BOUNDS holds a second vector '{vector}' besides '{vectors['BOUNDS']}'; "
+                "expected one: delete the other.",
+            )
+        self._set(line, kind, columns[name], name, self._value(line, kind, name, word))
+
+    def _value(self, line: MpsLine, kind: str, name: str, word: str | None) -> float:
+        if kind not in _WITH_VALUE:
+            return 0.0
+        value = number(word or "", infinite=True)
+        if value is None:
+            raise line.wrong(f"found the bound '{word}' of column '{name}'; expected a number.")
+        if abs(value) < INFINITE_FROM:
+            return value
+        impossible = {"UP": -1.0, "UI": -1.0, "LO": 1.0, "LI": 1.0}.get(kind)
+        if kind == "FX" or np.sign(value) == impossible:
+            raise line.wrong(f"column '{name}' has the bound {kind} {word}; expected a finite number.")
+        return float(np.copysign(INFINITY, value))
+
+    def _set(self, line: MpsLine, kind: str, column: int, name: str, value: float) -> None:
+        sides = {
+            "UP": (None, value),
+            "UI": (None, value),
+            "LO": (value, None),
+            "LI": (value, None),
+            "FX": (value, value),
+            "FR": (-INFINITY, INFINITY),
+            "MI": (-INFINITY, None),
+            "PL": (None, INFINITY),
+            "BV": (0.0, 1.0),
+        }[kind]
+        for side, stored, label in zip(sides, (self._lower, self._upper), ("lower", "upper"), strict=True):
+            if side is None:
+                continue
+            if stored[column] is not None:
+                raise line.wrong(
+                    f"column '{name}' has a second {label} bound ({kind}); expected one: delete one."
+                )
+            stored[column] = side
+        if kind in ("BV", "LI", "UI"):
+            self._integer[column] = True
+
+    def arrays(self, names: tuple[str, ...]) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Fill in the defaults and return lower bounds, upper bounds and which columns are integer."""
+        lower = np.zeros(len(names))
+        upper = np.full(len(names), INFINITY)
+        for column, name in enumerate(names):
+            low, high = self._lower[column], self._upper[column]
+            if low is None and high is None and self._integer[column]:
+                high = 1.0
+            if low is None and high is not None and high < 0:
+                raise self._source.problem(
+                    None,
+                    f"column '{name}' has the upper bound {high:g} and no lower one, which some readers take "
+                    "as 0 and others as minus infinity; expected both: add a bound LO or MI.",
+                )
+            lower[column] = 0.0 if low is None else low
+            upper[column] = INFINITY if high is None else high
+            if lower[column] > upper[column]:
+                raise self._source.problem(
+                    None,
+                    f"column '{name}' has the lower bound {lower[column]:g} above the upper bound "
+                    f"{upper[column]:g}; expected lower <= upper: mend the BOUNDS section.",
+                )
+        return lower, upper, np.array(self._integer, dtype=np.bool_)
+
+
+def _split(
+    words: tuple[str, ...], has_value: bool, columns: Mapping[str, int]
+) -> tuple[str | None, str | None, str | None]:
+    """Tell apart bound vector, column and number; the vector's name may be missing."""
+    if len(words) == 3:
+        return words[0], words[1], words[2]
+    if len(words) == 2 and has_value:
+        return None, words[0], words[1]
+    if len(words) == 2:
+        # "BV vector column" or, without a vector, "BV column 1".
+        return (None, words[0], None) if words[1] not in columns and words[0] in columns else (*words, None)
+    if len(words) == 1 and not has_value:
+        return None, words[0], None
+    return None, None, None

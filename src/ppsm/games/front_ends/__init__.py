@@ -1,7 +1,8 @@
-"""Followers from other tools: one file each for PyPSA, cvxpy and Pyomo; MPS files here, linopy beside this.
+"""Followers from other tools: one file each for cvxpy and Pyomo, MPS files here.
 
-Each gives a :class:`ReadFollower`, which :class:`~ppsm.games.follower.Follower` takes over. Tools are loaded
-where they are used; whoever lacks one is told what to install.
+linopy, and PyPSA, which writes models of linopy, are in :mod:`ppsm.games.linopy_reader`. Each gives a
+:class:`ReadFollower`, which :class:`~ppsm.games.follower.Follower` takes over. Tools are loaded where they
+are used; whoever lacks one is told what to install.
 """
 
 from collections.abc import Sequence

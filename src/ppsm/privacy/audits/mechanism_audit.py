@@ -7,9 +7,9 @@ data does not spoil that.
 
 Runs are taken to be independent: a mechanism that learns from run to run must be audited as a whole.
 
-Where a mechanism claims additive Laplace noise, the noise itself is tested too
-(:mod:`ppsm.privacy.audits.noise_checks`). Bounds on epsilon see one pair of inputs and one run at a time:
-they miss noise that repeats between runs, and need many runs to see tails that end.
+Bounds on epsilon see one pair of inputs and one run at a time: they miss noise that repeats between runs, and
+need many runs to see tails that end. Where a mechanism claims additive Laplace noise, the noise itself is
+tested too (:mod:`ppsm.privacy.audits.laplace_audit`).
 """
 
 from collections.abc import Callable
@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray
 from ppsm.errors import AuditFailedError, InputError
 from ppsm.privacy.audits.events import FamilyBound, lower_bounds
-from ppsm.privacy.audits.noise_checks import NoiseCheck, check_outputs
-from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.record import integer, positive_number
 from ppsm.privacy.tuning import TUNING
 
@@ -34,6 +32,33 @@ LEAST_SAMPLES = 200
 DEFAULT_CONFIDENCE = 0.999
 # Outputs that are no numbers are outcomes like any other: they go where no honest number is.
 _NOT_A_NUMBER, _INFINITE = 1e150, 1e149
+
+
+@dataclass(frozen=True)
+class NoiseCheck:
+    """The outcome of one check of the noise.
+
+    Attributes
+    ----------
+    name
+        What was checked.
+    p_value
+        An upper bound on the probability that honest noise looks this odd.
+    threshold
+        The p-value below which the check fails.
+    meaning
+        What a failure points to.
+    """
+
+    name: str
+    p_value: float
+    threshold: float
+    meaning: str
+
+    @property
+    def passes(self) -> bool:
+        """Whether honest noise could plausibly look like this."""
+        return self.p_value >= self.threshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,8 +162,8 @@ def audit_mechanism(
     progress
         Called with the number of runs finished since the last call.
     """
-    _checked(samples, confidence)
-    outputs = (_collect(mechanism, each, samples, batched, progress) for each in (first, second))
+    checked(samples, confidence)
+    outputs = (collect(mechanism, each, samples, batched, progress) for each in (first, second))
     return audit_outputs(*outputs, claimed_epsilon=claimed_epsilon, confidence=confidence)
 
 
@@ -156,58 +181,13 @@ def audit_outputs(
             f"The mechanism returned {first.shape[1]} numbers on one input and {second.shape[1]} on "
             "the other, expected as many: pad the output to a fixed length."
         )
-    failure = 1.0 - _checked(len(first), confidence)
+    failure = 1.0 - checked(len(first), confidence)
     families = lower_bounds(first, second, failure)
     return AuditReport(claimed_epsilon=epsilon, confidence=confidence, samples=len(first), families=families)
 
 
-def audit_laplace(
-    mechanism: Mechanism | LaplaceMechanism,
-    *,
-    alpha: float,
-    epsilon: float,
-    samples: int,
-    dimension: int = 2,
-    confidence: float = DEFAULT_CONFIDENCE,
-    batched: bool = False,
-    progress: Progress | None = None,
-) -> AuditReport:
-    """Audit a mechanism that claims independent Laplace noise on each entry, of at least ``alpha / epsilon``.
-
-    What is done to the noisy values afterwards, such as rounding or clipping, is no leak and no fault.
-
-    The inputs are zero everywhere, and the same with one entry at ``alpha``: for additive noise every pair of
-    adjacent inputs is alike, and this one sets zero, where floats are densest, against a rounder number. Half
-    of the allowed failure probability goes to the bounds on epsilon, half to the checks of the noise. The
-    other parameters are those of :func:`audit_mechanism`.
-    """
-    alpha, epsilon = positive_number(alpha, "alpha"), positive_number(epsilon, "epsilon")
-    if integer(dimension, "dimension") < 1:
-        raise InputError(f"dimension is {dimension}, expected at least one: pass a larger one.")
-    if isinstance(mechanism, LaplaceMechanism):
-        mechanism, batched = mechanism.perturb_public, True
-    failure = (1.0 - _checked(samples, confidence)) / 2.0
-    inputs = np.zeros((2, dimension))
-    inputs[1, 0] = alpha
-    outputs = [_collect(mechanism, each, samples, batched, progress) for each in inputs]
-    for each in outputs:
-        if each.shape[1] != dimension:
-            raise InputError(
-                f"The mechanism returned {each.shape[1]} numbers for {dimension}, expected noise on every "
-                "entry: use audit_mechanism() for mechanisms of another shape."
-            )
-    families = lower_bounds(outputs[0], outputs[1], failure)
-    checks = check_outputs(outputs, inputs, alpha / epsilon, failure)
-    return AuditReport(
-        claimed_epsilon=epsilon,
-        confidence=confidence,
-        samples=samples,
-        families=families,
-        noise_checks=checks,
-    )
-
-
-def _checked(samples: int, confidence: float) -> float:
+def checked(samples: int, confidence: float) -> float:
+    """The confidence, where it and the number of runs can be audited with."""
     if integer(samples, "samples") < LEAST_SAMPLES:
         raise InputError(f"samples is {samples}, expected at least {LEAST_SAMPLES}: ask for more runs.")
     if not 0.5 <= confidence < 1.0:
@@ -215,7 +195,7 @@ def _checked(samples: int, confidence: float) -> float:
     return confidence
 
 
-def _collect(
+def collect(
     mechanism: Mechanism, point: ArrayLike, samples: int, batched: bool, progress: Progress | None
 ) -> FloatArray:
     """Run the mechanism many times on one input and return one output per row."""

@@ -1,4 +1,4 @@
-"""Checks that a mechanism's noise is what it claims: Laplace of at least a scale, fresh and independent.
+"""Audits of Laplace noise: bounds on epsilon, and whether noise is what it claims, fresh and independent.
 
 Only what can leak is a fault. Noise that is larger than claimed is safe, and so is whatever happens to the
 noisy value afterwards; rounding and clipping are therefore recognised (:class:`Treatment`) and allowed for.
@@ -16,34 +16,66 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppsm.arrays import FloatArray
+from ppsm.errors import InputError
+from ppsm.privacy.audits.events import lower_bounds
+from ppsm.privacy.audits.mechanism_audit import (
+    DEFAULT_CONFIDENCE,
+    AuditReport,
+    Mechanism,
+    NoiseCheck,
+    Progress,
+    checked,
+    collect,
+)
+from ppsm.privacy.laplace import LaplaceMechanism
+from ppsm.privacy.record import integer, positive_number
 from ppsm.privacy.tuning import TUNING
 
 
-@dataclass(frozen=True)
-class NoiseCheck:
-    """The outcome of one check of the noise.
+def audit_laplace(
+    mechanism: Mechanism | LaplaceMechanism,
+    *,
+    alpha: float,
+    epsilon: float,
+    samples: int,
+    dimension: int = 2,
+    confidence: float = DEFAULT_CONFIDENCE,
+    batched: bool = False,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Audit a mechanism that claims independent Laplace noise on each entry, of at least ``alpha / epsilon``.
 
-    Attributes
-    ----------
-    name
-        What was checked.
-    p_value
-        An upper bound on the probability that honest noise looks this odd.
-    threshold
-        The p-value below which the check fails.
-    meaning
-        What a failure points to.
+    What is done to the noisy values afterwards, such as rounding or clipping, is no leak and no fault.
+
+    The inputs are zero everywhere, and the same with one entry at ``alpha``: for additive noise every pair of
+    adjacent inputs is alike, and this one sets zero, where floats are densest, against a rounder number. Half
+    of the allowed failure probability goes to the bounds on epsilon, half to the checks of the noise. The
+    other parameters are those of :func:`audit_mechanism`.
     """
-
-    name: str
-    p_value: float
-    threshold: float
-    meaning: str
-
-    @property
-    def passes(self) -> bool:
-        """Whether honest noise could plausibly look like this."""
-        return self.p_value >= self.threshold
+    alpha, epsilon = positive_number(alpha, "alpha"), positive_number(epsilon, "epsilon")
+    if integer(dimension, "dimension") < 1:
+        raise InputError(f"dimension is {dimension}, expected at least one: pass a larger one.")
+    if isinstance(mechanism, LaplaceMechanism):
+        mechanism, batched = mechanism.perturb_public, True
+    failure = (1.0 - checked(samples, confidence)) / 2.0
+    inputs = np.zeros((2, dimension))
+    inputs[1, 0] = alpha
+    outputs = [collect(mechanism, each, samples, batched, progress) for each in inputs]
+    for each in outputs:
+        if each.shape[1] != dimension:
+            raise InputError(
+                f"The mechanism returned {each.shape[1]} numbers for {dimension}, expected noise on every "
+                "entry: use audit_mechanism() for mechanisms of another shape."
+            )
+    families = lower_bounds(outputs[0], outputs[1], failure)
+    checks = check_outputs(outputs, inputs, alpha / epsilon, failure)
+    return AuditReport(
+        claimed_epsilon=epsilon,
+        confidence=confidence,
+        samples=samples,
+        families=families,
+        noise_checks=checks,
+    )
 
 
 @dataclass(frozen=True)
