@@ -97,8 +97,10 @@ class MarketTuning:
     patterns_for_known_units: int = 2
     # as close as these parts of the gap asked for, one after another.
     plan_shares_of_gap: tuple[float, ...] = (0.5, 0.1)
-    # So many plans of a power stress are kept for other demands.
+    # So many plans of a power stress are kept for other demands,
     plans_kept: int = 60
+    # and so many for other processes, those of the first demands.
+    plans_remembered: int = 100
 
     # --- gauc/pressure.py: whether pressures bind
     # So many boxes of prices are looked at before the proof is given up.

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from tests.markets.two_node import TWO_NODE
 
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.markets import GasAwareCommitment
-from ppsm.markets.gauc.memory import CommitmentMemory, RememberedCommitment
+from ppsm.markets.gauc.memory import CommitmentMemory, RememberedCommitment, RememberedPlan
 
 
 def test_memory_survives_and_ignores_damage(tmp_path: Path) -> None:
@@ -107,3 +108,54 @@ def test_files_that_cannot_be_a_commitment_of_the_case_are_ignored(
     assert len(CommitmentMemory(TWO_NODE, tmp_path)) == 1
     np.savez_compressed(file, **{**content, part: value})
     assert len(CommitmentMemory(TWO_NODE, tmp_path)) == 0
+
+
+def plan(stress: float = 0.0, running: int = 1, cost: float = 90.0) -> RememberedPlan:
+    on = np.array([[2, 2, 2, 2], [running] * 4, [0, 0, 0, 0]])
+    return RememberedPlan(stress, on, np.array([[[running] * 4, [0] * 4]]), cost)
+
+
+def test_plans_are_shared_cheapest_first_and_answered_by_em_again(tmp_path: Path) -> None:
+    first, second = (GasAwareCommitment(TWO_NODE, tmp_path) for _ in range(2))
+    for each in (plan(cost=90.0), plan(running=0, cost=80.0), plan(stress=0.1, cost=10.0)):
+        first.memory.put_plan(each)
+    assert [each.cost_usd for each in first.memory.plans_at(0.0)] == [80.0, 90.0]
+    assert second.plans(0.0) == []
+    second.memory.refresh()
+    assert [each.cost_usd for each in second.memory.plans_at(0.0)] == [80.0, 90.0]
+    expected = [
+        second.followers.power_answer(0.0, each.on, each.offers) for each in (plan(), plan(running=2))
+    ]
+    costs = sorted(each.leader_cost_usd for each in expected if each is not None)
+    # what a plan costs is EM's word, not the file's; each is asked for once
+    assert [each.leader_cost_usd for each in second.plans(0.0)] == costs
+    assert len(second.plans(0.0)) == len(costs) > 0
+
+
+def test_a_plan_is_kept_once_and_not_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ppsm.markets.gauc.memory.TUNING", SimpleNamespace(plans_remembered=1))
+    memory = CommitmentMemory(TWO_NODE, tmp_path)
+    for running in (0, 0, 1):
+        memory.put_plan(plan(running=running))
+    assert len(memory.plans_at(0.0)) == len(list(tmp_path.rglob("plan-*.npz"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("on", np.full((3, 4), 3)),
+        ("offers", np.array([[[2, 2, 2, 2], [0, 0, 0, 0]]])),
+        ("figures", np.array([0.0, np.nan])),
+        ("figures", np.zeros(4)),
+    ],
+)
+def test_files_that_cannot_be_a_plan_of_the_case_are_ignored(
+    tmp_path: Path, part: str, value: FloatArray | IntArray
+) -> None:
+    CommitmentMemory(TWO_NODE, tmp_path).put_plan(plan())
+    (file,) = tmp_path.rglob("plan-*.npz")
+    with np.load(file) as archive:
+        content = {name: archive[name] for name in archive.files}
+    assert len(CommitmentMemory(TWO_NODE, tmp_path).plans_at(0.0)) == 1
+    np.savez_compressed(file, **{**content, part: value})
+    assert CommitmentMemory(TWO_NODE, tmp_path).plans_at(0.0) == []

@@ -1,27 +1,31 @@
 """Remembered commitments: unit commitment depends on the power side alone, so one solve serves many demands.
 
 A commitment is kept by case, power stress and levels: the units on, the offers of its plan, the cost and the
-proven bound. The dispatch is re-solved from them when they are used, so that nothing in a file is taken on
-trust except the bound. Files are plain NumPy archives that are read without pickle; a damaged one is ignored.
+proven bound. A plan is kept by its units and offers: where it is valid again, so is its cost. The dispatch is
+re-solved from them when they are used, so that nothing in a file is taken on trust except the bound. Files
+are plain NumPy archives that are read without pickle; a damaged one is ignored.
 """
 
 import hashlib
-import math
-import os
-import tempfile
+import io
 import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ppsm.arrays import IntArray
 from ppsm.cases.entities import TABLES
 from ppsm.cases.schema import Case
+from ppsm.files import write_bytes_atomically
+from ppsm.markets.tuning import TUNING
 
 _FORMAT = 2
+_PLAN = "plan-"
+Archive = dict[str, Any]
 
 
 def case_fingerprint(case: Case) -> str:
@@ -50,8 +54,24 @@ class RememberedCommitment:
     seconds: float
 
 
+@dataclass(frozen=True, eq=False)
+class RememberedPlan:
+    """A plan that EM answered validly at some demand: units on, offers, and the leader's cost in $."""
+
+    power_stress: float
+    on: IntArray
+    offers: IntArray
+    cost_usd: float
+
+    @property
+    def digest(self) -> str:
+        """What tells it from others."""
+        content = repr(self.power_stress).encode() + self.on.tobytes() + self.offers.tobytes()
+        return hashlib.sha256(content).hexdigest()[:24]
+
+
 class CommitmentMemory:
-    """Commitments of one case by power stress and levels; with a directory they outlive the process."""
+    """Commitments and plans of one case by power stress; with a directory they outlive the process."""
 
     def __init__(self, case: Case, directory: Path | None = None) -> None:
         self._shape = (len(case.fleets), len(case.load_shape))
@@ -61,6 +81,7 @@ class CommitmentMemory:
         fleets = [fleet.fleet for fleet in case.fleets]
         self._fleet_of_link = np.array([fleets.index(link.fleet) for link in case.links], dtype=np.int64)
         self._known: dict[tuple[float, tuple[int, ...]], RememberedCommitment] = {}
+        self._plans: dict[float, dict[str, RememberedPlan]] = {}
         self._directory = None if directory is None else directory / case_fingerprint(case)
         self._seen: set[str] = set()
         self.refresh()
@@ -76,9 +97,15 @@ class CommitmentMemory:
             if file.name in self._seen:
                 continue
             self._seen.add(file.name)
-            known = self._read(file)
-            if known is not None:
-                self._known.setdefault((known.power_stress, known.levels), known)
+            archive = _read(file)
+            if archive is None:
+                continue
+            if file.name.startswith(_PLAN):
+                self._take_plan(self._plan_of(archive))
+            else:
+                known = self._commitment_of(archive)
+                if known is not None:
+                    self._known.setdefault((known.power_stress, known.levels), known)
 
     def at(self, power_stress: float) -> list[RememberedCommitment]:
         """All of a power stress, cheapest first."""
@@ -92,49 +119,81 @@ class CommitmentMemory:
     def put(self, known: RememberedCommitment) -> None:
         """Keep a commitment, also on disk if there is a directory, in place of an earlier one."""
         self._known[known.power_stress, known.levels] = known
-        if self._directory is not None:
-            # What cannot be kept for others is solved again by them, no more.
-            with suppress(OSError):
-                self._write(self._directory, known)
-
-    def _write(self, directory: Path, known: RememberedCommitment) -> None:
-        """Write one so that a reader sees the old file or the new one, never half of it."""
-        directory.mkdir(parents=True, exist_ok=True)
-        name = hashlib.sha256(repr((known.power_stress, known.levels)).encode()).hexdigest()[:24] + ".npz"
-        self._seen.add(name)
-        numbers = [known.power_stress, known.objective_usd, known.bound_usd, known.seconds]
         levels = np.array(known.levels, dtype=np.int64)
-        with tempfile.TemporaryDirectory(dir=directory, prefix=".part-") as folder:
-            temporary = Path(folder) / name
-            with temporary.open("wb") as file:
-                np.savez_compressed(
-                    file, figures=np.array(numbers), levels=levels, on=known.on, offers=known.offers
-                )
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(directory / name)
+        numbers = [known.power_stress, known.objective_usd, known.bound_usd, known.seconds]
+        name = hashlib.sha256(repr((known.power_stress, known.levels)).encode()).hexdigest()[:24]
+        self._write(name, figures=np.array(numbers), levels=levels, on=known.on, offers=known.offers)
 
-    def _read(self, file: Path) -> RememberedCommitment | None:
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                numbers, levels = archive["figures"], archive["levels"]
-                on, offers = archive["on"], archive["offers"]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+    def plans_at(self, power_stress: float) -> list[RememberedPlan]:
+        """Plans of a power stress, cheapest first."""
+        return sorted(self._plans.get(power_stress, {}).values(), key=lambda plan: plan.cost_usd)
+
+    def put_plan(self, plan: RememberedPlan) -> None:
+        """Keep a plan, unless there are many already."""
+        known = self._plans.get(plan.power_stress, {})
+        if plan.digest in known or len(known) >= TUNING.plans_remembered:
+            return
+        self._take_plan(plan)
+        numbers = np.array([plan.power_stress, plan.cost_usd])
+        self._write(_PLAN + plan.digest, figures=numbers, on=plan.on, offers=plan.offers)
+
+    def _take_plan(self, plan: RememberedPlan | None) -> None:
+        if plan is not None:
+            self._plans.setdefault(plan.power_stress, {})[plan.digest] = plan
+
+    def _write(self, stem: str, **arrays: Any) -> None:
+        """Write arrays so that a reader sees the old file or the new one, never half of it."""
+        if self._directory is None:
+            return
+        name = f"{stem}.npz"
+        self._seen.add(name)
+        content = io.BytesIO()
+        np.savez_compressed(content, **arrays)
+        with suppress(OSError):  # what cannot be kept for others is solved again by them, no more
+            self._directory.mkdir(parents=True, exist_ok=True)
+            write_bytes_atomically(self._directory / name, content.getvalue())
+
+    def _plan_of(self, archive: Archive) -> RememberedPlan | None:
+        """The plan in an archive, if it fits the case."""
+        on, offers = archive.get("on"), archive.get("offers")
+        numbers = archive.get("figures")
+        if on is None or offers is None or numbers is None or numbers.shape != (2,):
             return None
-        fits = (
-            numbers.shape == (4,)
-            and levels.shape == (self._links,)
-            and on.shape == self._shape
-            and offers.shape == self._offers_shape
-            and on.dtype == offers.dtype == np.int64
-            and all(math.isfinite(value) for value in numbers)
-            and bool(((on >= 0) & (on <= self._most)).all())
-            and bool((offers >= 0).all() and (np.diff(offers, axis=1) <= 0).all())
-            and np.array_equal(offers[:, 0], on[self._fleet_of_link])
-        )
-        if not fits:
+        if not np.isfinite(numbers).all() or not self._fits(on, offers):
+            return None
+        return RememberedPlan(float(numbers[0]), on, offers, float(numbers[1]))
+
+    def _commitment_of(self, archive: Archive) -> RememberedCommitment | None:
+        """The commitment in an archive, if it fits the case."""
+        on, offers = archive.get("on"), archive.get("offers")
+        numbers, levels = archive.get("figures"), archive.get("levels")
+        if on is None or offers is None or numbers is None or levels is None:
+            return None
+        if numbers.shape != (4,) or levels.shape != (self._links,) or not np.isfinite(numbers).all():
+            return None
+        if not self._fits(on, offers):
             return None
         stress, objective, bound, seconds = (float(value) for value in numbers)
         return RememberedCommitment(
             stress, tuple(int(level) for level in levels), on, offers, objective, bound, seconds
         )
+
+    def _fits(self, on: IntArray, offers: IntArray) -> bool:
+        """Whether these can be units and offers of the case."""
+        return (
+            on.shape == self._shape
+            and offers.shape == self._offers_shape
+            and on.dtype == offers.dtype == np.int64
+            and bool(((on >= 0) & (on <= self._most)).all())
+            and bool((offers >= 0).all() and (np.diff(offers, axis=1) <= 0).all())
+            and np.array_equal(offers[:, 0], on[self._fleet_of_link])
+        )
+
+
+def _read(file: Path) -> Archive | None:
+    """The arrays of a file; None where it is damaged."""
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None

@@ -19,7 +19,7 @@ from ppsm.markets.gauc.by_patterns import DemandPatterns, PricePatterns
 from ppsm.markets.gauc.deliverable import ServableDemand, deliverable_commitment
 from ppsm.markets.gauc.enumeration import can_enumerate, enumerate_commitments
 from ppsm.markets.gauc.floors import PriceFloors
-from ppsm.markets.gauc.memory import CommitmentMemory, RememberedCommitment
+from ppsm.markets.gauc.memory import CommitmentMemory, RememberedCommitment, RememberedPlan
 from ppsm.markets.gauc.unaware import UnawareSolution, invalid_bids
 from ppsm.markets.model.followers import Followers, GameAnswer, PowerAnswer
 from ppsm.markets.tuning import TUNING
@@ -80,6 +80,7 @@ class GasAwareCommitment:
         self.servable = ServableDemand(self.followers)
         self._answers: dict[tuple[float, tuple[int, ...]], PowerAnswer | None] = {}
         self._held: dict[float, list[PowerAnswer]] = {}
+        self._plans_answered: set[str] = set()
 
     def solve_unaware(
         self,
@@ -109,6 +110,32 @@ class GasAwareCommitment:
         known = self.memory.get(power_stress, (0,) * self.followers.levels.count)
         return None if known is None else self.followers.power_answer(power_stress, known.on, known.offers)
 
+    def plans(self, power_stress: float) -> list[PowerAnswer]:
+        """EM's answers to plans that were valid at other demands, cheapest first."""
+        held = self._held.setdefault(power_stress, [])
+        for plan in self.memory.plans_at(power_stress):
+            if plan.digest not in self._plans_answered:
+                self._plans_answered.add(plan.digest)
+                answer = self.followers.power_answer(power_stress, plan.on, plan.offers)
+                if answer is not None:
+                    held.append(answer)
+        held.sort(key=lambda each: each.leader_cost_usd)
+        return held
+
+    def keep_plan(self, power_stress: float, answer: PowerAnswer) -> None:
+        """Keep EM's answer to a plan for other demands, here."""
+        held = self._held.setdefault(power_stress, [])
+        held.append(answer)
+        held.sort(key=lambda each: each.leader_cost_usd)
+        del held[TUNING.plans_kept :]
+
+    def share_plan(self, power_stress: float, answer: PowerAnswer) -> None:
+        """Keep the plan of a solution for other processes, if it is one."""
+        if any(answer is plan for plan in self._held.get(power_stress, [])):
+            plan = RememberedPlan(power_stress, answer.on, answer.offers, answer.leader_cost_usd)
+            self._plans_answered.add(plan.digest)
+            self.memory.put_plan(plan)
+
     def solve(
         self,
         power_stress: float,
@@ -131,6 +158,8 @@ class GasAwareCommitment:
             search.run(proof=proof)
         except KeyboardInterrupt:
             search.finished = False
+        if search.best is not None:
+            self.share_plan(search.power_stress, search.best.power)
         return search.solution()
 
 
@@ -298,7 +327,7 @@ class Search:
             self._offer(self._answer(known))
             if self.best is not None:
                 break
-        for power in self.solver._held.get(self.power_stress, []):
+        for power in self.solver.plans(self.power_stress):
             if self.best is not None and power.leader_cost_usd >= self.best.power.leader_cost_usd:
                 return
             if self._offer_power(power):
@@ -433,10 +462,7 @@ class Search:
         """The same for a plan, which is kept for other demands."""
         is_valid = self._offer_power(power)
         if is_valid:
-            held = self.solver._held.setdefault(self.power_stress, [])
-            held.append(power)
-            held.sort(key=lambda each: each.leader_cost_usd)
-            del held[TUNING.plans_kept :]
+            self.solver.keep_plan(self.power_stress, power)
         return is_valid
 
     def _enumerate(self) -> None:
