@@ -222,6 +222,8 @@ class Search:
             base = self.commit_by_bids()
             if base is not None:
                 self._price_loop(base)
+        if proof and not math.isfinite(self.bound):
+            self.commit_by_bids()  # far from tight where prices bite, but no answer is left without a gap
         if proof and self._is_near():
             self._use_floors()
 
