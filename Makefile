@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc exactness figures fidelity fidelity-markets hostile \
+.PHONY: run test lint format bench docs case cells gauc exactness bound-attack figures fidelity fidelity-markets hostile \
         side-by-side random-games two-party party-faults party-wire party-load party-fuzz audit heat trades table1 table2 \
         figure3 clean help
 
@@ -47,6 +47,9 @@ gauc: $(READY)   ## solve gas-aware unit commitment in all 42 stress cells and f
 
 exactness: $(READY) ## compare the game's solver with two references on random small games (minutes)
 	$(BIN)/python -m benchmarks.exactness
+
+bound-attack: $(READY) ## two thousand claims of the game's bounds against the optimum of random small games (minutes)
+	$(BIN)/python -m benchmarks.bound_attack $(ARGS)
 
 figures: $(READY) ## solve stress cells of the Northeast and draw the documentation's pictures (minutes)
 	$(BIN)/python -m benchmarks.figures

@@ -2,11 +2,13 @@
 
 For each cell: objective, proven bound, gap, gas prices, levels, seconds, and what a commitment without regard
 to gas prices comes to. Then, at one power stress, demands with Laplace noise: how many unit commitments they
-took, how long, how often the market cannot serve them.
+took, how long, how often the market cannot serve them. ``--steeper 2`` doubles the prices of all but the two
+cheapest blocks of every supply: a case that nobody has calibrated.
 """
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,9 +39,21 @@ def line(solver: GasAwareCommitment, gas: float, solution: GaucSolution) -> str:
     )
 
 
-def cells(case: Case, solver: GasAwareCommitment, stresses: list[float], limit: float, gap: float) -> None:
+def steeper(case: Case, factor: float) -> Case:
+    """The case with dearer upper blocks of supply."""
+    supplies = tuple(
+        replace(bid, price_usd_per_mwh=bid.price_usd_per_mwh * factor) if bid.block > 2 else bid
+        for bid in case.supplies
+    )
+    return replace(case, supplies=supplies)
+
+
+def cells(
+    solver: GasAwareCommitment, stresses: list[float], gas_stresses: list[float], limit: float, gap: float
+) -> None:
+    case = solver.case
     for power in stresses:
-        for gas in case.gas_stress:
+        for gas in gas_stresses:
             demand = case.demand_mwh(gas)
             solution = solver.solve(power, demand, time_limit=limit, gap=gap)
             print(line(solver, gas, solution), flush=True)
@@ -87,17 +101,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--case", default="northeast")
     parser.add_argument("--power", type=float, nargs="*", help="power stresses (all)")
+    parser.add_argument("--gas", type=float, nargs="*", help="gas stresses (all)")
+    parser.add_argument("--steeper", type=float, default=1.0, help="factor on prices of upper supply blocks")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds per cell")
     parser.add_argument("--gap", type=float, default=1e-3, help="proven to this relative gap (1e-3)")
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--cache", type=Path, default=None)
     arguments = parser.parse_args()
     started = time.perf_counter()
-    case = load_case(arguments.case)
+    case = steeper(load_case(arguments.case), arguments.steeper)
     solver = GasAwareCommitment(case, arguments.cache)
     print(f"models built in {time.perf_counter() - started:.1f} s", flush=True)
     stresses = arguments.power or list(case.power_stress)
-    cells(case, solver, stresses, arguments.limit, arguments.gap)
+    cells(solver, stresses, arguments.gas or list(case.gas_stress), arguments.limit, arguments.gap)
     print(f"peak memory after the cells: {peak_memory_mib():.0f} MiB", flush=True)
     for alpha in (10.0, 100.0):
         if arguments.draws:

@@ -82,6 +82,11 @@ class PricePatterns:
         )
         return DemandPatterns(kept, search, gathered)
 
+    def learned(self, power_stress: float) -> tuple[Cut, ...]:
+        """The cuts that are known of a power stress; each holds for every commitment and demand."""
+        known = self._learned.get(power_stress)
+        return () if known is None else tuple(known.cuts)
+
     def _largest_burn(self) -> BurnBox:
         """All that plants can burn."""
         most = self._places.gather @ largest_burn_mwh(self._followers)
