@@ -4,7 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint format bench docs case cells gauc exactness bound-attack figures fidelity fidelity-markets hostile \
+.PHONY: run test lint format bench docs case cells gauc exactness bound-attack figures fidelity fidelity-markets \
+        fidelity-exactness hostile \
         side-by-side random-games two-party party-faults party-wire party-load party-fuzz audit heat trades table1 table2 \
         figure3 clean help
 
@@ -59,6 +60,9 @@ fidelity: $(READY) ## the long study of the fidelity phase on the Northeast case
 
 fidelity-markets: $(READY) ## the fidelity phase on markets of nine structures, against SCIP (hours); ARGS="--seeds 1 --size small"
 	$(BIN)/python -m benchmarks.fidelity_markets $(ARGS)
+
+fidelity-exactness: $(READY) ## 400 small markets in all modes against enumeration of patterns (minutes); ARGS="--count 50"
+	$(BIN)/python -m benchmarks.fidelity_exactness $(ARGS)
 
 hostile: $(READY) ## ten thousand hostile inputs to the fidelity phase (a quarter of an hour); a part: ARGS="--first 0 --count 100"
 	$(BIN)/python -m benchmarks.hostile $(ARGS)

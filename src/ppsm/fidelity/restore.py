@@ -35,6 +35,7 @@ from ppsm.fidelity.problem import (
 from ppsm.fidelity.result import FidelityResult, Witness, faithful_witness, tidied
 from ppsm.fidelity.scaled import Core, ScaledFollower, build_core
 from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
+from ppsm.fidelity.search.corners import CornerSearch
 from ppsm.fidelity.search.lower_side import Prover, is_monotone, look_at_lower_side
 from ppsm.fidelity.search.players import Player, Restarting, search_by_turns
 from ppsm.fidelity.search.side_tree import SideTree
@@ -187,14 +188,20 @@ class Restorer:
         seen = look_at_lower_side(core, self.lps)
         if seen.outcome is not None:
             return seen.outcome
-        walker, best = seen.walker, seen.best
+        walker, best, bound = seen.walker, seen.best, seen.bound
+        if best and core.is_sum_of_sizes:
+            corners = CornerSearch(core, self.lps, best, time.perf_counter() + limits.seconds).run()
+            if corners.status is Status.PROVEN_OPTIMAL:
+                return corners
+            best, bound = corners.incumbent, max(bound, corners.bound)
         lift = None if walker is None else walker.lift
         players: list[Callable[[], Player]] = [lambda: SideTree(core, self.lps, limits, lift=lift)]
-        lower = core.lower * self.scaled.quantity_unit
-        if walker and best and core.is_least_squares and is_monotone(self.program, self.parameter_map, lower):
-            prover = Prover(core, self.lps, limits, self.matrices, walker, best)
+        if walker and best and core.is_least_squares:
+            lower = core.lower * self.scaled.quantity_unit
+            monotone = is_monotone(self.program, self.parameter_map, lower)
+            prover = Prover(core, self.lps, limits, self.matrices, walker, best, monotone=monotone)
             players.insert(0, lambda: prover)
-        return search_by_turns(limits, players, best, seen.bound)
+        return search_by_turns(limits, players, best, bound)
 
 
 @dataclass(frozen=True, eq=False)

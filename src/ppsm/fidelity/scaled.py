@@ -225,6 +225,12 @@ class Core:
         return bool(separable and (self.curvature > 0).all())
 
     @cached_property
+    def is_sum_of_sizes(self) -> bool:
+        """Whether the distance is a weighted sum of sizes of moves from the reference: l1 without more."""
+        separable = self.total is None and not self.slope.any() and not self.curvature.any()
+        return bool(separable and (self.weight > 0).all())
+
+    @cached_property
     def shift(self) -> FloatArray:
         """What the reference adds to the rows' right-hand sides."""
         return np.asarray(self.follower.parameter_map @ self.reference)

@@ -76,6 +76,8 @@ class Tuning:
     narrow_box: float = 0.002
     # Shares of the kappa that suits the steepest difference in slope; the smaller serves as prices narrow.
     kappa_shares: tuple[float, ...] = (0.5, 0.1)
+    # How much farther than the best point V is looked at for how steep it can be, as shares of its distance.
+    farther: tuple[float, ...] = (2.0, 0.5)
     # No kappa is smaller than this, nor the objective it is derived from.
     least_kappa: float = 1e-9
     least_objective: float = 1e-12
@@ -170,6 +172,8 @@ class Tuning:
     target_share: float = 0.5
     # A search that starts late has at least so many seconds.
     least_seconds: float = 0.1
+    # In l1: vectors at which entries sit at their public bounds, and from which ways lead on.
+    most_corners: int = 200
 
     # --- widening (widening.py) ---
     # The tree over factors has this share of the time, leaves are given up at this gap, and the factor that

@@ -91,7 +91,7 @@ def test_the_proof_ends_at_the_truth(seed: int, monotone: bool) -> None:
         assert walker is not None
         assert best is not None
         player = (
-            Prover(core, problem.lps, limits, matrices, walker, best)
+            Prover(core, problem.lps, limits, matrices, walker, best, monotone=True)
             if monotone
             else SideTree(core, problem.lps, limits, lift=walker.lift)
         )
@@ -103,7 +103,7 @@ def test_the_proof_ends_at_the_truth(seed: int, monotone: bool) -> None:
     assert outcome.incumbent.objective == pytest.approx(optimum, rel=1e-4, abs=1e-6)
 
 
-def prover_of(problem: Problem, objective: float) -> tuple[Prover, PriceBox]:
+def prover_of(problem: Problem, objective: float, *, monotone: bool = True) -> tuple[Prover, PriceBox]:
     """As if a point at this distance were the best one known; and the box of all prices up to 2."""
     core, lps = problem.core, problem.lps
     lps.set_band(core.price_lower, core.price_upper)
@@ -117,6 +117,7 @@ def prover_of(problem: Problem, objective: float) -> tuple[Prover, PriceBox]:
         PrimalDualMatrices(core.follower),
         walker,
         replace(best, objective=objective),
+        monotone=monotone,
     )
     entries = core.reference.size
     return prover, PriceBox(np.zeros(entries), np.full(entries, 2.0))
@@ -138,7 +139,7 @@ def test_a_box_is_halved_where_chords_lose_most_by_hand(monkeypatch: pytest.Monk
     assert best is not None
     limits = SearchLimits(gap=1e-5, seconds=20.0)
     matrices = PrimalDualMatrices(core.follower)
-    prover = Prover(core, lps, limits, matrices, walker, replace(best, objective=0.36))
+    prover = Prover(core, lps, limits, matrices, walker, replace(best, objective=0.36), monotone=True)
     # points are refuted that are better by half of the gap
     assert prover._target() == pytest.approx(0.36 * (1.0 - 0.5e-5), rel=1e-9)
     monkeypatch.setattr(prover, "_tightened", lambda box, **_: box)
@@ -151,7 +152,7 @@ def test_a_narrow_box_that_a_limit_left_open_is_no_proof(monkeypatch: pytest.Mon
     prover, box = prover_of(low_problem(0), 1.0)
     narrow = PriceBox(box.lower, box.lower + 1e-9)
     monkeypatch.setattr(prover, "_tightened", lambda box, **_: narrow)
-    monkeypatch.setattr(type(prover._boxes()), "first", lambda _: narrow)
+    monkeypatch.setattr(type(prover._boxes()), "by_corner", lambda _: narrow)
     stopped = SearchOutcome(Status.INCUMBENT, prover.incumbent, 0.1, 1)
     monkeypatch.setattr(prover, "_run", lambda _: stopped)
     outcome = run_out(prover)
@@ -173,7 +174,7 @@ def test_searches_in_boxes_share_one_limit_of_nodes(monkeypatch: pytest.MonkeyPa
         return SearchOutcome(Status.INCUMBENT, prover.incumbent, 0.1, prover.nodes)
 
     monkeypatch.setattr(prover, "_tightened", lambda box, **_: box)
-    monkeypatch.setattr(type(prover._boxes()), "first", lambda _: box)
+    monkeypatch.setattr(type(prover._boxes()), "by_corner", lambda _: box)
     monkeypatch.setattr(prover, "_run", stopped_at_its_limit)
     assert search_by_turns(prover.limits, [lambda: prover]).status is Status.INCUMBENT
     assert sum(allowed) == prover.nodes == 5
@@ -199,11 +200,12 @@ def test_what_is_divided_keeps_every_better_point(seed: int, monkeypatch: pytest
         assert found or any(inside)
 
 
+@pytest.mark.parametrize("monotone", [True, False])
 @pytest.mark.parametrize("seed", range(8))
-def test_no_point_is_called_best_that_is_not(seed: int) -> None:
+def test_no_point_is_called_best_that_is_not(seed: int, monotone: bool) -> None:
     problem = low_problem(seed)
     optimum = node_optimum(problem.core)
-    prover, _ = prover_of(problem, 1.05 * optimum + 0.001)
+    prover, _ = prover_of(problem, 1.05 * optimum + 0.001, monotone=monotone)
     outcome = run_out(prover)
     assert outcome.bound <= optimum + 1e-6 * max(1.0, optimum)
     assert outcome.incumbent is not None

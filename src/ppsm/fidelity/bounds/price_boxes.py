@@ -1,5 +1,8 @@
 """Ranges for the prices of every point that could be better than an incumbent of PPSM_p.
 
+The first ranges come from the largest entries, where serving less is never dearer, and otherwise from how
+high V can be a little farther away: it is convex, so nowhere nearer is it steeper than from there to the band.
+
 A dual that lifts a point ``d`` to the value band has ``g(p) + y'd >= lower``. The largest ``y'd`` over all
 points nearer than the incumbent is convex in ``y``; a line above it makes the condition linear, so that each
 price can be maximised and minimised by LPs, and narrower prices give a better line.
@@ -15,6 +18,7 @@ import scipy.sparse as sp
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
+from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
@@ -23,7 +27,7 @@ from ppsm.status import Status
 
 
 class PriceBoxes:
-    """Boxes of nonnegative prices that hold a dual of every point nearer than ``objective``.
+    """Boxes of prices that hold an optimal dual of every point nearer than ``objective`` and in the band.
 
     ``penalty`` is the multiplier of the incumbent's half-space: any positive number is valid, this one is
     best. ``planes`` are planes ``g + y'd`` below V, each as ``(g, y)``.
@@ -42,14 +46,45 @@ class PriceBoxes:
         start = np.clip(core.reference, core.lower, core.upper)
         least = core.curvature * (start - core.reference) ** 2
         spare = max(0.0, objective - core.constant - float(least.sum()))
+        # Points nearer than the objective and within bounds are no farther than this from the nearest of all.
+        self.centre, self.radius = start, float(np.sqrt(spare))
         reach = np.sqrt((least + spare) / core.curvature)
         self.ends = (
             np.maximum(core.lower, core.reference - reach),
             np.minimum(core.upper, core.reference + reach),
         )
 
-    def first(self) -> PriceBox | None:
-        """A box from the upper corner of the parameters' box; None where no dual reaches the band."""
+    def by_steepness(self, lps: FollowerLps) -> PriceBox:
+        """A box from how high V is farther away; infinite where it is not known there.
+
+        A ball is within the polytope whose vertices are ``sqrt(entries)`` times its radius away along the
+        axes, and there V is largest at one of them. From a point of the ball a step along an axis stays in a
+        larger ball, and what V gains on it is at least the step times the price.
+        """
+        unit = 1.0 / np.sqrt(self.core.curvature)
+        steepest = INFINITY
+        for share in TUNING.farther:
+            step = share * self.radius
+            highest = self._highest(lps, np.sqrt(unit.size) * (self.radius + step) * unit)
+            if np.isfinite(highest) and step > 0.0:
+                steepest = min(steepest, max(0.0, highest - self.core.value_lower) / step)
+        return PriceBox(-steepest / unit, steepest / unit)
+
+    def _highest(self, lps: FollowerLps, lengths: FloatArray) -> float:
+        """The largest V where one entry is so much larger or smaller than at the centre."""
+        highest = -INFINITY
+        for entry, length in enumerate(lengths.tolist()):
+            for move in (length, -length):
+                parameter = self.centre.copy()
+                parameter[entry] += move
+                found = lps.value(self.core.rows_at(parameter))
+                if found is None:
+                    return INFINITY
+                highest = max(highest, found[0])
+        return highest
+
+    def by_corner(self) -> PriceBox | None:
+        """Nonnegative prices by the upper corner of the parameters' box; None where no dual reaches the band."""
         entries = self.matrices.entries
         nothing = PriceBox(np.zeros(entries), np.full(entries, INFINITY))
         corner = [(self.ends[1], 0.0)]
@@ -162,7 +197,8 @@ def price_ranges(
     entries = matrices.entries
     lp = PersistentLp(_duals_above(core, matrices, lines, box, zero))
     lp.use_primal_simplex()
-    wide = box.upper - box.lower > narrow * np.where(box.upper < INFINITY, np.abs(box.upper), 0.0)
+    largest = np.maximum(np.abs(box.lower), np.abs(box.upper))
+    wide = box.upper - box.lower > narrow * np.where(largest < INFINITY, largest, 0.0)
     entries_to_tighten = np.flatnonzero(~np.isfinite(box.upper) | (wide & wanted))
     ends = np.stack([box.lower, box.upper])
     # An end that some dual was seen to reach cannot be moved.
@@ -189,7 +225,7 @@ def price_ranges(
             prices = solution.columns[:entries]
             reached |= np.abs(prices - np.stack([box.lower, box.upper])) <= TUNING.reached_end
     # LP answers are exact to about 1e-9; a little room keeps the box valid.
-    room = TUNING.box_room * np.maximum(TUNING.least_price, np.abs(ends[1]))
+    room = TUNING.box_room * np.maximum(TUNING.least_price, np.abs(ends).max(axis=0))
     return PriceBox(np.maximum(box.lower, ends[0] - room), np.minimum(box.upper, ends[1] + room))
 
 

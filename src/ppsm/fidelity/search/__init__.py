@@ -7,5 +7,6 @@
 ``two_trees.py``   for least squares with bounded prices: one tree splits sides, one prices
 ``players.py``     searches that take turns on one problem and share incumbents and bounds
 ``lower_side.py``  for the lower side of the value band when no price is asked for (PPSM_p)
+``corners.py``     the same in l1: along the axes, from corner to corner of the public bounds
 =================  ======================================================================================
 """

@@ -5,12 +5,13 @@ it is optimal. Otherwise ``V(d) >= lower`` is the union over all duals ``p`` of 
 y(p)'d >= lower``: any single dual gives a faithful point by one convex QP, and walking from a point to its
 own dual improves it.
 
-For the proof let prices be nonnegative. A better point ``d`` than the incumbent is near the reference, and a
+For the proof let prices have a range. A better point ``d`` than the incumbent is near the reference, and a
 dual that lifts it to the band has ``g(p) + y'd >= lower``. The largest ``y'd`` over all nearer points is
 convex in ``y``; a line above it makes the condition linear, so that each price can be maximised and minimised
 by LPs, and narrower prices give a better line (:mod:`ppsm.fidelity.bounds.price_boxes`). A few rounds leave a
-narrow box of prices; the two trees over it do the rest. Where prices may be negative or have no finite range,
-the plain tree has to prove what it can.
+narrow box of prices; the two trees over it do the rest. A first range is known where V is finite a little
+beyond all nearer points: there V says how steep it can be. Where it is not, prices that are known to be
+nonnegative have one too; otherwise the plain tree has to prove what it can.
 
 Prices may be taken to be nonnegative (:func:`is_monotone`) in networks in which serving less is always
 possible. Take a feasible answer of a network whose goods flow from supplies along arcs to withdrawals. Its
@@ -143,7 +144,10 @@ class Walker:
 
 
 class Prover:
-    """Proves that an incumbent of a monotone follower is best, or finds a better one: box by box."""
+    """Proves that an incumbent is best, or finds a better one: box by box.
+
+    Of a ``monotone`` follower the first box comes from the largest entries, of others from how steep V is.
+    """
 
     def __init__(
         self,
@@ -153,7 +157,10 @@ class Prover:
         matrices: PrimalDualMatrices,
         walker: Walker,
         incumbent: Incumbent,
+        *,
+        monotone: bool,
     ) -> None:
+        self._monotone = monotone
         self.core, self.lps, self.limits, self.matrices = core, lps, limits, matrices
         self.walker, self.incumbent = walker, incumbent
         self.nodes = 0
@@ -164,7 +171,8 @@ class Prover:
     def steps(self) -> Iterator[None]:
         """Refute all prices that a better point could have: by LPs, by the two trees, or by halves."""
         yield
-        box = self._boxes().first()
+        boxes = self._boxes()
+        box = boxes.by_corner() if self._monotone else boxes.by_steepness(self.lps)
         if box is not None and not box.is_bounded:
             return
         box = self._tightened(box)
