@@ -37,7 +37,7 @@ from ppsm.fidelity.scaled import Core, ScaledFollower, build_core
 from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
 from ppsm.fidelity.search.corners import CornerSearch
 from ppsm.fidelity.search.lower_side import Prover, is_monotone, look_at_lower_side
-from ppsm.fidelity.search.players import Player, Restarting, search_by_turns
+from ppsm.fidelity.search.players import InSquares, Player, Restarting, search_by_turns
 from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.fidelity.textbook import search_by_textbook
 from ppsm.fidelity.tuning import TUNING
@@ -179,8 +179,11 @@ class Restorer:
         if core.has_value_band and not core.has_price_band:
             return self._search_by_value(core, limits)
         players: list[Callable[[], Player]] = [lambda: SideTree(core, self.lps, limits)]
-        if core.is_least_squares and core.has_value_band and core.has_bounded_prices:
-            players.insert(0, lambda: Restarting(core, self.lps, limits, self.matrices))
+        if core.has_value_band and core.has_bounded_prices:
+            if core.is_least_squares:
+                players.insert(0, lambda: Restarting(core, self.lps, limits, self.matrices))
+            else:
+                players.append(lambda: InSquares(core, self.lps, limits, self.matrices))
         return search_by_turns(limits, players)
 
     def _search_by_value(self, core: Core, limits: SearchLimits) -> SearchOutcome:
@@ -244,8 +247,6 @@ class _Task:
         barren = TUNING.barren_share * self.limits.seconds if elastic else INFINITY
         found = self._solved(core, replace(self.limits, barren_seconds=barren))
         factor = bound = 1.0
-        if found.witness is None and found.outcome.status is not Status.INFEASIBLE and self.norm == "l1":
-            found = self._nearest_in_squares(core) or found
         if found.witness is None:
             if found.outcome.status is Status.INFEASIBLE:
                 whole = self.restorer
@@ -262,12 +263,6 @@ class _Task:
         if outcome.incumbent is None:
             return _Found(outcome, None)
         return _Found(outcome, faithful_witness(core, self.restorer.lps, outcome.incumbent))
-
-    def _nearest_in_squares(self, core: Core) -> _Found | None:
-        """A vector in the same bands by the l2 search, which finds one where that of l1 does not."""
-        squares = self.restorer.core(self.values, self.bands, self.bounds, "l2", None)
-        found = self._solved(squares, replace(self.limits, seconds=TUNING.barren_share * self.limits.seconds))
-        return None if found.witness is None else _unproven(found, core)
 
     def _core(self, factor: float) -> Core:
         bands = self.bands.widened(factor)

@@ -230,6 +230,12 @@ class Core:
         separable = self.total is None and not self.slope.any() and not self.curvature.any()
         return bool(separable and (self.weight > 0).all())
 
+    @property
+    def in_squares(self) -> "Core":
+        """The same bands with the sum of squares for a distance."""
+        nothing, one = np.zeros_like(self.reference), np.ones_like(self.reference)
+        return replace(self, curvature=one, slope=nothing, weight=nothing, constant=0.0, total=None)
+
     @cached_property
     def shift(self) -> FloatArray:
         """What the reference adds to the rows' right-hand sides."""

@@ -74,10 +74,12 @@ class Tuning:
     box_shrunk: float = 0.9
     # Ranges narrower than this, relative to the price, are left alone.
     narrow_box: float = 0.002
+    # Lines are drawn at these multiples of the kappa that suits the incumbent.
+    kappa_factors: tuple[float, ...] = (1.0, 0.5, 2.0)
     # Shares of the kappa that suits the steepest difference in slope; the smaller serves as prices narrow.
     kappa_shares: tuple[float, ...] = (0.5, 0.1)
-    # How much farther than the best point V is looked at for how steep it can be, as shares of its distance.
-    farther: tuple[float, ...] = (2.0, 0.5)
+    # Numbers of entries that may share the largest price: with each of them some line is exact.
+    alike: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     # No kappa is smaller than this, nor the objective it is derived from.
     least_kappa: float = 1e-9
     least_objective: float = 1e-12

@@ -5,7 +5,6 @@ import pytest
 
 from ppsm.fidelity.bounds.price_boxes import LinesAbove, PriceBoxes, price_ranges
 from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
-from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.search.lower_side import Walker, is_monotone
 from tests.fidelity.markets import one_node_core
 from tests.fidelity.nodes import Problem, dual_value, value_at
@@ -23,30 +22,29 @@ def test_points_that_are_near_enough_by_hand() -> None:
     boxes = boxes_by_hand(0.36)
     assert boxes.ends[0] == pytest.approx([0.2])
     assert boxes.ends[1] == pytest.approx([1.4])
-    box = boxes.by_corner()
-    assert box is not None
-    assert box.lower == pytest.approx([0.293 / 0.4], abs=1e-6)
-    assert box.upper == pytest.approx([0.707 / 0.6], abs=1e-6)
+    for monotone in (True, False):
+        box = boxes.first(monotone=monotone)
+        assert box is not None
+        assert box.lower == pytest.approx([0.0 if monotone else -0.707 / 0.6], abs=1e-6)
+        assert box.upper == pytest.approx([0.707 / 0.6], abs=1e-6)
 
 
 def test_at_the_optimum_one_price_is_left_and_nearer_none() -> None:
-    box = boxes_by_hand(0.493**2).by_corner()
+    box = boxes_by_hand(0.493**2).first(monotone=True)
     assert box is not None
-    assert box.lower == pytest.approx([1.0], abs=1e-5)
     assert box.upper == pytest.approx([1.0], abs=1e-5)
-    assert boxes_by_hand(0.49**2).by_corner() is None
+    tightened = boxes_by_hand(0.493**2).tightened(box, np.inf, every_entry=True)
+    assert tightened is not None
+    assert tightened.lower == pytest.approx([1.0], abs=1e-3)
+    assert boxes_by_hand(0.49**2).first(monotone=True) is None
+    assert boxes_by_hand(0.49**2).first(monotone=False) is None
 
 
-def test_how_steep_the_value_can_be_by_hand() -> None:
-    # 0.2 away at most; V(0.9 + 0.6) = 0.9 is 0.45 above the band, a step of 0.4 farther
-    core = one_node_core(0.9, (0.45, 0.707), None)
-    lps = FollowerLps(core.follower)
-    box = PriceBoxes(core, PrimalDualMatrices(core.follower), 0.04, 1.0, []).by_steepness(lps)
-    assert box.upper == pytest.approx([0.45 / 0.4])
-    assert box.lower == pytest.approx([-0.45 / 0.4])
-    # 0.9 away, then half as much more: 0.9 + 1.35 cannot be served
-    far = PriceBoxes(core, PrimalDualMatrices(core.follower), 0.9**2, 1.0, []).by_steepness(lps)
-    assert not far.is_bounded
+def test_prices_have_no_largest_where_something_near_cannot_be_served() -> None:
+    # 1.3 away at most: 2.1 is near, and only 2 can be served
+    box = boxes_by_hand(1.3**2).first(monotone=True)
+    assert box is not None
+    assert not box.is_bounded
 
 
 def test_a_public_bound_counts_in_what_is_near() -> None:
@@ -98,9 +96,9 @@ def low_problem(seed: int) -> Problem:
         seed += 100
 
 
-@pytest.mark.parametrize("by_corner", [True, False])
+@pytest.mark.parametrize("monotone", [True, False])
 @pytest.mark.parametrize("seed", range(8))
-def test_the_prices_of_every_nearer_point_stay_in_the_box(seed: int, by_corner: bool) -> None:
+def test_the_prices_of_every_nearer_point_stay_in_the_box(seed: int, monotone: bool) -> None:
     problem = low_problem(seed)
     core, lps, rng = problem.core, problem.lps, problem.rng
     lps.set_band(core.price_lower, core.price_upper)
@@ -110,7 +108,7 @@ def test_the_prices_of_every_nearer_point_stay_in_the_box(seed: int, by_corner: 
     # As if a farther point were the best one known, so that there are nearer ones.
     objective = 1.3 * best.objective + 0.05
     boxes = PriceBoxes(core, PrimalDualMatrices(core.follower), objective, walker.penalty, walker.planes)
-    first = boxes.by_corner() if by_corner else boxes.by_steepness(lps)
+    first = boxes.first(monotone=monotone)
     assert first is not None
     if not first.is_bounded:
         return

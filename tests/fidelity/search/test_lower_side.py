@@ -152,7 +152,7 @@ def test_a_narrow_box_that_a_limit_left_open_is_no_proof(monkeypatch: pytest.Mon
     prover, box = prover_of(low_problem(0), 1.0)
     narrow = PriceBox(box.lower, box.lower + 1e-9)
     monkeypatch.setattr(prover, "_tightened", lambda box, **_: narrow)
-    monkeypatch.setattr(type(prover._boxes()), "by_corner", lambda _: narrow)
+    monkeypatch.setattr(type(prover._boxes()), "first", lambda *_, **__: narrow)
     stopped = SearchOutcome(Status.INCUMBENT, prover.incumbent, 0.1, 1)
     monkeypatch.setattr(prover, "_run", lambda _: stopped)
     outcome = run_out(prover)
@@ -174,7 +174,7 @@ def test_searches_in_boxes_share_one_limit_of_nodes(monkeypatch: pytest.MonkeyPa
         return SearchOutcome(Status.INCUMBENT, prover.incumbent, 0.1, prover.nodes)
 
     monkeypatch.setattr(prover, "_tightened", lambda box, **_: box)
-    monkeypatch.setattr(type(prover._boxes()), "by_corner", lambda _: box)
+    monkeypatch.setattr(type(prover._boxes()), "first", lambda *_, **__: box)
     monkeypatch.setattr(prover, "_run", stopped_at_its_limit)
     assert search_by_turns(prover.limits, [lambda: prover]).status is Status.INCUMBENT
     assert sum(allowed) == prover.nodes == 5

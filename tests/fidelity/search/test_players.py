@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from ppsm.arrays import INFINITY
-from ppsm.fidelity import SearchLimits
+from ppsm.fidelity import Restorer, SearchLimits
+from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
-from ppsm.fidelity.search.players import Restarting, search_by_turns
+from ppsm.fidelity.search.players import InSquares, Restarting, search_by_turns
 from ppsm.fidelity.tuning import TUNING
 from ppsm.status import Status
+from tests.fidelity.markets import Instance
 from tests.fidelity.nodes import Problem, node_optimum
 
 LIMITS = SearchLimits(gap=1e-6, seconds=1000.0, nodes=10**9)
@@ -148,3 +150,18 @@ def test_two_trees_that_begin_anew_find_the_same(seed: int) -> None:
     if outcome.incumbent is not None:
         assert outcome.incumbent.objective == pytest.approx(truth, rel=1e-5, abs=1e-6)
         assert outcome.bound <= truth + 1e-6 * max(1.0, truth)
+
+
+def test_points_of_squares_are_measured_by_the_distance_that_is_asked_for() -> None:
+    instance = Instance(12, kind=0)
+    restorer = Restorer(instance.follower)
+    core = restorer.core(instance.released, instance.bands, instance.public_bounds, "l1", None)
+    player = InSquares(core, FollowerLps(restorer.scaled), LIMITS, restorer.matrices)
+    assert player.outcome().status is Status.NO_INCUMBENT
+    for _ in player.steps():
+        pass
+    found = player.outcome()
+    assert found.status is Status.INCUMBENT
+    assert found.incumbent is not None
+    assert found.incumbent.objective == pytest.approx(core.objective(found.incumbent.parameter))
+    assert found.bound <= found.incumbent.objective

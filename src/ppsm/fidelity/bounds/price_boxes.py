@@ -1,7 +1,7 @@
 """Ranges for the prices of every point that could be better than an incumbent of PPSM_p.
 
-The first ranges come from the largest entries, where serving less is never dearer, and otherwise from how
-high V can be a little farther away: it is convex, so nowhere nearer is it steeper than from there to the band.
+The first range of all prices is up to the largest that there can be
+(:mod:`ppsm.fidelity.bounds.price_cones`).
 
 A dual that lifts a point ``d`` to the value band has ``g(p) + y'd >= lower``. The largest ``y'd`` over all
 points nearer than the incumbent is convex in ``y``; a line above it makes the condition linear, so that each
@@ -17,8 +17,8 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
 from ppsm.errors import SolverError
+from ppsm.fidelity.bounds.price_cones import largest_price
 from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
-from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
@@ -54,41 +54,34 @@ class PriceBoxes:
             np.minimum(core.upper, core.reference + reach),
         )
 
-    def by_steepness(self, lps: FollowerLps) -> PriceBox:
-        """A box from how high V is farther away; infinite where it is not known there.
+    def first(self, *, monotone: bool) -> PriceBox | None:
+        """A first box: prices up to the largest that there can be; None where no dual reaches the band.
 
-        A ball is within the polytope whose vertices are ``sqrt(entries)`` times its radius away along the
-        axes, and there V is largest at one of them. From a point of the ball a step along an axis stays in a
-        larger ball, and what V gains on it is at least the step times the price.
+        Of a ``monotone`` follower they are nonnegative.
         """
-        unit = 1.0 / np.sqrt(self.core.curvature)
-        steepest = INFINITY
-        for share in TUNING.farther:
-            step = share * self.radius
-            highest = self._highest(lps, np.sqrt(unit.size) * (self.radius + step) * unit)
-            if np.isfinite(highest) and step > 0.0:
-                steepest = min(steepest, max(0.0, highest - self.core.value_lower) / step)
-        return PriceBox(-steepest / unit, steepest / unit)
-
-    def _highest(self, lps: FollowerLps, lengths: FloatArray) -> float:
-        """The largest V where one entry is so much larger or smaller than at the centre."""
-        highest = -INFINITY
-        for entry, length in enumerate(lengths.tolist()):
-            for move in (length, -length):
-                parameter = self.centre.copy()
-                parameter[entry] += move
-                found = lps.value(self.core.rows_at(parameter))
-                if found is None:
-                    return INFINITY
-                highest = max(highest, found[0])
-        return highest
-
-    def by_corner(self) -> PriceBox | None:
-        """Nonnegative prices by the upper corner of the parameters' box; None where no dual reaches the band."""
         entries = self.matrices.entries
-        nothing = PriceBox(np.zeros(entries), np.full(entries, INFINITY))
-        corner = [(self.ends[1], 0.0)]
-        return price_ranges(self.core, self.matrices, corner, nothing, np.ones(entries, np.bool_), INFINITY)
+        one, anything = np.ones(entries), np.full(entries, INFINITY)
+        shares = PriceBox(np.zeros(entries) if monotone else -one, one)
+        above = LinesAbove(self.core, shares, self.ends, self.objective)
+        lines = [above.line(kappa) for kappa in self._kappas()]
+        if monotone:
+            lines.append((self.ends[1], 0.0))
+        every = PriceBox(np.zeros(entries) if monotone else -anything, anything)
+        duals = _dual_feasible(self.matrices, every, None)
+        worth = np.concatenate([np.zeros(entries), self.matrices.dual_objective])
+        largest = largest_price(duals, worth, self.core.value_lower, lines, signed=not monotone)
+        if largest == -INFINITY:
+            return None
+        room = largest * (1.0 + TUNING.box_room)
+        return PriceBox(np.zeros(entries) if monotone else -room * one, room * one)
+
+    def _kappas(self) -> list[float]:
+        """For each of a few numbers of entries: a line is exact where so many have the largest price."""
+        entries = self.matrices.entries
+        counts = [count for count in TUNING.alike if count < entries] + [entries]
+        each = float((1.0 / self.core.curvature).mean())
+        radius = max(self.radius, float(np.sqrt(TUNING.least_objective)))
+        return [0.5 * float(np.sqrt(count * each)) / radius for count in counts]
 
     def chord_losses(self, box: PriceBox) -> FloatArray:
         """What the chord over each price's range loses in its middle, in units of the objective."""
@@ -111,7 +104,7 @@ class PriceBoxes:
                 break
             above = LinesAbove(self.core, box, self.ends, self.objective)
             wanted = np.ones(self.matrices.entries, np.bool_) if every_entry else above.moving(kappa)
-            lines = [above.line(kappa), *above.lines_beside(self.planes)]
+            lines = [*(above.line(f * kappa) for f in TUNING.kappa_factors), *above.lines_beside(self.planes)]
             tighter = price_ranges(self.core, self.matrices, lines, box, wanted, stop)
             if tighter is None:
                 return None
@@ -237,18 +230,21 @@ def _duals_above(
     zero: IntArray | None,
 ) -> LinearProgram:
     """Prices in a box and multipliers, dual feasible, that every line lifts to the value band."""
-    rows = core.follower.program.shape[0]
+    worth = np.stack([np.concatenate([slope, matrices.dual_objective]) for slope, _ in lines])
+    needed = np.array([core.value_lower - constant for _, constant in lines])
+    return _dual_feasible(matrices, box, zero).with_rows(sp.csr_array(worth), needed)
+
+
+def _dual_feasible(matrices: PrimalDualMatrices, box: PriceBox, zero: IntArray | None) -> LinearProgram:
+    """Prices in a box and multipliers, some of them zero, that are dual feasible."""
     lower, upper = (limit.copy() for limit in matrices.dual_limits)
     if zero is not None:
         upper[zero] = 0.0
-    feasible = LinearProgram.of(
+    return LinearProgram.of(
         np.zeros(box.lower.size + upper.size),
-        matrices.matrix[rows:-1, matrices.answers + matrices.entries :],
+        matrices.matrix[matrices.rows : -1, matrices.answers + matrices.entries :],
         row_lower=matrices.dual_values,
         row_upper=matrices.dual_values,
         column_lower=np.concatenate([box.lower, lower]),
         column_upper=np.concatenate([box.upper, upper]),
     )
-    worth = np.stack([np.concatenate([slope, matrices.dual_objective]) for slope, _ in lines])
-    needed = np.array([core.value_lower - constant for _, constant in lines])
-    return feasible.with_rows(sp.csr_array(worth), needed)

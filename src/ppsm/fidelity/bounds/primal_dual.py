@@ -100,7 +100,7 @@ class PrimalDualMatrices:
             ],
             format="csr",
         )
-        self.entries, self.answers = entries, columns
+        self.entries, self.answers, self.rows = entries, columns, rows
         self.dual_objective = sides.sign * sides.bound
         # Right-hand sides of stationarity and of the definition of prices, and limits of the multipliers.
         self.dual_values = np.concatenate([program.cost, np.zeros(entries)])

@@ -2,8 +2,8 @@
 
 ``V`` is convex, so over a polytope it is largest at a vertex. The vectors that are nearer than ``r`` in l1
 are a polytope around the nearest vector within the public bounds, and each of its vertices has moved one
-entry by all of ``r``. So the nearest vector that is worth enough has moved a single entry: one LP for each direction
-says how far that has to go, and the shortest way is the answer and its proof at once.
+entry by all of ``r``. So the nearest vector that is worth enough has moved a single entry: one LP for each
+direction says how far that has to go, and the shortest way is the answer and its proof at once.
 
 An entry that would have to go beyond its public bound ends there. The polytope is then cut off by that bound:
 its end is a *corner*, from which ways lead along all other axes, and so on. Corners are added for ways that

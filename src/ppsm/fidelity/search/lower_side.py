@@ -9,9 +9,8 @@ For the proof let prices have a range. A better point ``d`` than the incumbent i
 dual that lifts it to the band has ``g(p) + y'd >= lower``. The largest ``y'd`` over all nearer points is
 convex in ``y``; a line above it makes the condition linear, so that each price can be maximised and minimised
 by LPs, and narrower prices give a better line (:mod:`ppsm.fidelity.bounds.price_boxes`). A few rounds leave a
-narrow box of prices; the two trees over it do the rest. A first range is known where V is finite a little
-beyond all nearer points: there V says how steep it can be. Where it is not, prices that are known to be
-nonnegative have one too; otherwise the plain tree has to prove what it can.
+narrow box of prices; the two trees over it do the rest. How large prices can be at all is known where no
+nearer point is beyond what can be served; otherwise the plain tree has to prove what it can.
 
 Prices may be taken to be nonnegative (:func:`is_monotone`) in networks in which serving less is always
 possible. Take a feasible answer of a network whose goods flow from supplies along arcs to withdrawals. Its
@@ -146,7 +145,7 @@ class Walker:
 class Prover:
     """Proves that an incumbent is best, or finds a better one: box by box.
 
-    Of a ``monotone`` follower the first box comes from the largest entries, of others from how steep V is.
+    Of a ``monotone`` follower prices are known to be nonnegative.
     """
 
     def __init__(
@@ -171,8 +170,7 @@ class Prover:
     def steps(self) -> Iterator[None]:
         """Refute all prices that a better point could have: by LPs, by the two trees, or by halves."""
         yield
-        boxes = self._boxes()
-        box = boxes.by_corner() if self._monotone else boxes.by_steepness(self.lps)
+        box = self._boxes().first(monotone=self._monotone)
         if box is not None and not box.is_bounded:
             return
         box = self._tightened(box)

@@ -5,7 +5,8 @@ are at home; the plain tree over sides is at home wherever few sides are in doub
 that all have to beat, and the first that is through is the proof. Turns double, so that the best search is
 slowed down by a constant factor only, and a search whose bound lags behind gets less of them. They are
 counted in steps, not in seconds: the same problem is searched in the same way on a busy machine too.
-One player is made here: :class:`Restarting`, the two trees that begin anew.
+Two players are made here: :class:`Restarting`, the two trees that begin anew, and :class:`InSquares`, which
+lends their points to other distances.
 """
 
 import time
@@ -129,6 +130,45 @@ class Restarting:
         return replace(found, bound=max(self._bound, found.bound), nodes=self.nodes)
 
 
+class InSquares:
+    """Points for another distance from the two trees, which find one in the same bands where others do not.
+
+    Of the distance that is asked for it proves nothing, but that there is no point at all.
+    """
+
+    def __init__(
+        self, core: Core, lps: FollowerLps, limits: SearchLimits, matrices: PrimalDualMatrices
+    ) -> None:
+        self._core = core
+        self._search = Restarting(core.in_squares, lps, limits, matrices)
+        self.stop = INFINITY
+
+    @property
+    def nodes(self) -> int:
+        """How many it has looked at."""
+        return self._search.nodes
+
+    def offer(self, candidate: Incumbent) -> None:
+        """What is near in one distance need not be in the other: a point says nothing here."""
+
+    def steps(self) -> Iterator[None]:
+        """Search node by node."""
+        for _ in self._search.steps():
+            yield
+            self._search.stop = self.stop
+
+    def outcome(self) -> SearchOutcome:
+        """The point found, measured by the distance that is asked for."""
+        found = self._search.outcome()
+        if found.status is Status.INFEASIBLE:
+            return found
+        point = found.incumbent
+        if point is None:
+            return SearchOutcome(Status.NO_INCUMBENT, None, self._core.least, found.nodes)
+        measured = replace(point, objective=self._core.objective(point.parameter))
+        return SearchOutcome(Status.INCUMBENT, measured, self._core.least, found.nodes)
+
+
 def search_by_turns(
     limits: SearchLimits,
     players: Sequence[Callable[[], Player]],
@@ -147,7 +187,7 @@ def search_by_turns(
             alone = len(seats) == 1
             steps = INFINITY if alone else max(1.0, share * turn)
             found = seat.go_on(stop, steps, limits.nodes - _nodes(everybody), best)
-            best = found.incumbent or best
+            best = _better(best, found.incumbent)
             bound = max(bound, found.bound)
             if found.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
                 return replace(found, nodes=_nodes(everybody))
@@ -157,6 +197,12 @@ def search_by_turns(
                 return _open_outcome(best, bound, _nodes(everybody))
         turn *= 2
     return _open_outcome(best, bound, _nodes(everybody))
+
+
+def _better(one: Incumbent | None, other: Incumbent | None) -> Incumbent | None:
+    if one is None or other is None:
+        return one or other
+    return other if other.objective < one.objective else one
 
 
 def _nodes(seats: Sequence[_Seat]) -> int:
