@@ -115,6 +115,14 @@ def test_without_a_point_the_time_is_that_of_barren_searches() -> None:
     assert known.nodes == 50
 
 
+def test_a_point_found_within_a_turn_ends_the_hurry() -> None:
+    limits = SearchLimits(seconds=1000.0, barren_seconds=0.0, nodes=50)
+    finder = Fake([0.0] * 10**4, {1: 7.0})
+    outcome = search_by_turns(limits, [lambda: finder])
+    assert finder.nodes == 50
+    assert outcome.incumbent is not None
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_honest_players_make_honest_claims(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -183,7 +183,7 @@ def search_by_turns(
     while seats:
         for seat in tuple(seats):
             share = TUNING.lagging if seat.player and seat.bound < max(one.bound for one in seats) else 1.0
-            stop = started + (limits.seconds if best else min(limits.seconds, limits.barren_seconds))
+            stop = started + _allowed(limits, best)
             alone = len(seats) == 1
             steps = INFINITY if alone else max(1.0, share * turn)
             found = seat.go_on(stop, steps, limits.nodes - _nodes(everybody), best)
@@ -193,10 +193,17 @@ def search_by_turns(
                 return replace(found, nodes=_nodes(everybody))
             if seat.is_through:  # what it left unsettled is up to the others
                 seats.remove(seat)
+            # A turn ends where a barren search has to; one that found something on the way goes on.
+            stop = started + _allowed(limits, best)
             if time.perf_counter() >= stop or _nodes(everybody) >= limits.nodes:
                 return _open_outcome(best, bound, _nodes(everybody))
         turn *= 2
     return _open_outcome(best, bound, _nodes(everybody))
+
+
+def _allowed(limits: SearchLimits, best: Incumbent | None) -> float:
+    """Seconds for all turns: less while nothing is found."""
+    return limits.seconds if best else min(limits.seconds, limits.barren_seconds)
 
 
 def _better(one: Incumbent | None, other: Incumbent | None) -> Incumbent | None:
