@@ -187,14 +187,17 @@ def search_by_turns(
             alone = len(seats) == 1
             steps = INFINITY if alone else max(1.0, share * turn)
             found = seat.go_on(stop, steps, limits.nodes - _nodes(everybody), best)
+            left = limits.nodes - _nodes(everybody)
+            if best is None and found.incumbent and left > 0 and time.perf_counter() >= stop:
+                # The time of a barren search is over, which it is no more.
+                stop = started + limits.seconds
+                found = seat.go_on(stop, steps, left, found.incumbent)
             best = _better(best, found.incumbent)
             bound = max(bound, found.bound)
             if found.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
                 return replace(found, nodes=_nodes(everybody))
             if seat.is_through:  # what it left unsettled is up to the others
                 seats.remove(seat)
-            # A turn ends where a barren search has to; one that found something on the way goes on.
-            stop = started + _allowed(limits, best)
             if time.perf_counter() >= stop or _nodes(everybody) >= limits.nodes:
                 return _open_outcome(best, bound, _nodes(everybody))
         turn *= 2

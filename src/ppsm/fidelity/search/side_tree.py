@@ -10,6 +10,7 @@ one whose multiplier cannot vanish is tight, and neither needs a branch. Every c
 set of duals, an infeasible LP, a bound, or because it is solved.
 """
 
+import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -60,6 +61,9 @@ class SideTree(BestFirst[SideNode]):
         while point is not None:
             node = replace(node, bound=max(node.bound, point.bound), point=point)
             if self.beaten(node.bound):
+                return
+            if time.perf_counter() > self.stop:
+                self.push(node)
                 return
             grown = self._settle_or_branch(node, point)
             if grown is None:
@@ -134,6 +138,8 @@ class SideTree(BestFirst[SideNode]):
         """The sides whose multiplier is positive in every dual of a node: they are tight."""
         forced = []
         for side in violated.tolist():
+            if time.perf_counter() > self.stop:
+                break  # those of the rest are tight as well, or not: nothing is claimed
             if self._duals.may_vanish(side, zero):
                 continue
             found = self.lps.dual(shift, sides_of((*zero, side)))

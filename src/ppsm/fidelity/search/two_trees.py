@@ -280,8 +280,11 @@ class TwoTrees(BestFirst[BoxNode]):
         bound = node.bound
         ends = PenaltyRange()
         is_root = not (node.tight or node.zero) and box is self.box
-        for _ in range(TUNING.root_penalties if is_root or self._by_prices else TUNING.node_penalties):
-            if penalty is None:
+        most = TUNING.root_penalties if is_root or self._by_prices else TUNING.node_penalties
+        # One more where strong duality holds at the last: a smaller penalty loses less by chords.
+        is_closed = False
+        for tried in range(most + 1):
+            if penalty is None or (tried == most and not is_closed):
                 break
             point = self.primal_dual.solve(tight, zero, box, penalty, held)
             if point is None:
@@ -297,6 +300,7 @@ class TwoTrees(BestFirst[BoxNode]):
             # Without an incumbent every penalty is worth trying: a large one closes the gap somewhere.
             loss = self.primal_dual.chord_loss(point, box) if self.incumbent else 0.0
             penalty = ends.next_after(point, self._allowed_loss(), loss, changed=changed)
+            is_closed = point.penalty * point.gap <= self._allowed_loss()
             if self._by_prices:
                 penalty = ends.towards_best()
             held = point.held
