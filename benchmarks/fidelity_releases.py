@@ -31,7 +31,7 @@ class Release:
 
 
 def solve_all(instances: Sequence[Instance], seconds: float) -> list[Release]:
-    """Restore every instance, one after the other; ``seconds`` limits the wall-clock time of each."""
+    """Restore every instance, one after the other; ``seconds`` limits the time of each."""
     releases = []
     for instance in instances:
         started = time.process_time()
