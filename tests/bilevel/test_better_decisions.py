@@ -3,13 +3,17 @@
 import math
 
 import pytest
+from benchmarks.random_games import integer_game
 from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.bilevel.methods.better_decisions import Steps, has_steps
+from ppsm.bilevel.portfolio import StepSearcher, searchers
+from ppsm.bilevel.tuning import TUNING
 from ppsm.bilevel.verify import verify
 from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.solvers.mip import SolveLimits
 
 
 def relief(most: int) -> BilevelProgram:
@@ -60,6 +64,18 @@ def test_who_has_steps() -> None:
     assert not has_steps(BilevelProgram.from_arrays(follower=market, leader_cost=[1], coupling=[[1]]))
     endless = BilevelProgram.from_arrays(follower=market, leader_cost=[1], coupling=[[1]], is_integer=True)
     assert not has_steps(endless)
+
+
+@pytest.mark.parametrize(("rows", "is_first"), [(20, True), (10, False)])
+def test_a_good_point_comes_before_a_long_search(rows: int, is_first: bool) -> None:
+    """Where pairs are many the first turn of all is theirs, as long as there are integers."""
+    kkt = build_kkt(integer_game(12, rows, rows, 0.3, 0))
+    steps = next(one for one in searchers(kkt, SolveLimits(), math.inf) if isinstance(one, StepSearcher))
+    assert (steps.from_turn == 0) == is_first
+    seconds = steps.share * TUNING.glance
+    assert not is_first or seconds == pytest.approx(12 * TUNING.first_steps)
+    steps.run(math.inf)
+    assert steps.share == TUNING.share_of_steps
 
 
 def test_random_games() -> None:

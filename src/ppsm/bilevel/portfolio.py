@@ -7,7 +7,7 @@ up again for twice as long in the next round:
 
     enumeration    all decisions of a leader who has few
     sos1           SCIP, which needs no constants
-    steps          from a decision of integers to better ones, for a good point that others must beat
+    steps          from a decision of integers to better ones, first: a good point that others must beat
     branching      our own tree over pairs, with a proof at every leaf; it has a glance before all others
     duality        HiGHS, with constants that are proven first, by strong duality or big-M
 
@@ -140,6 +140,7 @@ class StepSearcher:
 
     def run(self, deadline: float) -> Progress:
         """Go on until a deadline, or until no step helps."""
+        self.share = TUNING.share_of_steps
         try:
             self.steps.run(deadline)
         except SolverError:
@@ -254,10 +255,13 @@ def searchers(kkt: KktSystem, limits: SolveLimits, deadline: float) -> Iterator[
     if few:
         why = f"the leader's integers have {count} values together"
         yield OwnSearcher(Method.ENUMERATION, why, Enumeration(kkt, gap=limits.gap), "a list")
-    if not few and not is_network and has_steps(kkt.program):
-        yield StepSearcher(Steps(kkt))
     # The tree has a glance before all others; games that it is through with then are the smallest.
     has_glance = not few and (not has_integers or kkt.pairs.size <= TUNING.few_pairs)
+    if not few and not is_network and has_steps(kkt.program):
+        # SCIP takes half as long with a good point from the beginning.
+        is_first = kkt.pairs.size > TUNING.pairs_worth_steps
+        first = TUNING.first_steps * int(kkt.is_integer.sum()) / TUNING.glance
+        yield StepSearcher(Steps(kkt), 0.0, first) if is_first else StepSearcher(Steps(kkt))
     # SCIP is through with most games before anybody else is.
     if scip_is_installed():
         yield ScipSearcher(kkt, limits, deadline, late if few or has_glance else 0.0)

@@ -5,7 +5,7 @@ HiGHS call a poor point optimal (tests/canaries), and a constant M that is too s
 question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.every_decision`
 where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
 leaf. Where that takes too long SCIP is asked, in a form that has no constants, for a point below a cutoff:
-about its own claims without start and presolve, with another seed and without cuts. With a cutoff a search is
+about its own claims without start and presolve and with another seed. With a cutoff a search is
 mostly shorter than the one that it judges. An opinion takes a part of the time of that search, and what it
 left undecided is said.
 """

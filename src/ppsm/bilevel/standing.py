@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ppsm.arrays import INFINITY, FloatArray
 from ppsm.bilevel.incumbent import polish
 from ppsm.bilevel.kkt import KktSystem, build_kkt
@@ -87,6 +89,8 @@ class Standing:
 
     def take(self, columns: FloatArray) -> bool:
         """Verify a point; whether it is the best so far."""
+        if self.best is not None and np.allclose(columns, self.best.columns, rtol=TUNING.clearly):
+            return False  # known and verified
         candidate = self.candidate(columns)
         if not candidate.verdict.verified:
             return False

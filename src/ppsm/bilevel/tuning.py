@@ -51,8 +51,12 @@ class Tuning:
     """unless it is ahead and gains so much that so many turns like its last one would close the gap:"""
     promising: float = 0.5
     """then anybody's share is at least this."""
+    first_steps: float = 1e-3
+    """Seconds, for each integer, of steps from decision to decision before anybody else has a turn"""
+    pairs_worth_steps: int = 60
+    """in games of more pairs than this;"""
     share_of_steps: float = 0.15
-    """The share of steps from decision to decision, while they help."""
+    """their share later, while they help."""
     lagging: float = 0.5
     """Whose bound is not the best gets this part of its share."""
     turn_of_bounds: float = 3.2
@@ -137,8 +141,8 @@ class Tuning:
     """Each of the two ways to a second opinion may take so many times as long as the search it judges,"""
     opinion_on_integers: float = 0.5
     """or so many times where the leader has integers,"""
-    opinion_on_itself: float = 0.2
-    """or so many times where SCIP made the claim too: a cutoff hardly shortens its search for integers,"""
+    opinion_on_itself: float = 2.0
+    """or so many times where SCIP made the claim too: without presolve it takes about as long again,"""
     opinion_seconds: float = 0.25
     """and that long in any case,"""
     opinion_among_turns: float = 0.05

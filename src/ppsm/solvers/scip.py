@@ -68,10 +68,13 @@ class ScipSearch:
     def _begin(self) -> None:
         self._model, self._variables = scip_model(self._problem)
         _set_limits(self._model, self._limits)
+        if self._problem.indicators is None:
+            # These keep every optimal point, and without them reduced costs fix nothing.
+            self._model.setParam("misc/allowweakdualreds", True)
         if self._problem.cutoff is not None:
             self._model.setObjlimit(self._problem.cutoff)
         if self._looser or self._limits.another_path:
-            _rely_on_branching(self._model, self._problem, self._limits)
+            _rely_on_branching(self._model, self._problem)
         self._pause = _pause_between_nodes(self._model)
         if self._problem.start is not None:
             self.offer(self._problem.start)
@@ -141,10 +144,10 @@ def _pause_between_nodes(model: Any) -> Any:
     return pause
 
 
-def _rely_on_branching(model: Any, problem: MixedIntegerProgram, limits: SolveLimits) -> None:
-    """Neither heuristics nor cuts below the root: on complementarity both take longer than they save.
+def _rely_on_branching(model: Any, problem: MixedIntegerProgram) -> None:
+    """No heuristics and few cuts: on complementarity both take longer than they save.
 
-    Cuts are made from integers; without any, and on another path, there are none at the root either.
+    Cuts are made from integers; without any there are none at all.
     """
     if not problem.sos1_pairs and problem.indicators is None:
         return
@@ -153,8 +156,8 @@ def _rely_on_branching(model: Any, problem: MixedIntegerProgram, limits: SolveLi
     model.setHeuristics(SCIP_PARAMSETTING.OFF)
     # The child that moves the LP's point less comes first: the usual choice makes trees twice as large.
     model.setParam("nodeselection/childsel", "l")
-    if problem.is_integer.any() and not limits.another_path:
-        model.setParam("separating/maxrounds", 0)
+    if problem.is_integer.any():
+        model.setParam("separating/maxrounds", TUNING.node_cuts)
         model.setParam("separating/maxroundsroot", TUNING.root_cuts)
     else:
         model.setSeparating(SCIP_PARAMSETTING.OFF)

@@ -40,6 +40,7 @@ class Steps:
         self._kkt, self._program = kkt, kkt.program
         self._integer = np.flatnonzero(kkt.program.is_integer)
         self._lower, self._upper = integer_range(kkt.program)
+        self._rows = kkt.relaxation.matrix[: len(kkt.program.leader_row_names), :]
         self._market = Market(kkt.program.follower)
         self._at, self._worth = self._lower, (INFINITY, INFINITY)
         self.columns: FloatArray | None = None
@@ -108,8 +109,8 @@ class Steps:
             self.columns = point if worth[0] == 0 else None
 
     def _worth_of(self, columns: FloatArray) -> _Worth:
-        relaxation, rows = self._kkt.relaxation, len(self._program.leader_row_names)
-        activity = relaxation.matrix[:rows, :] @ columns
+        relaxation, rows = self._kkt.relaxation, self._rows.shape[0]
+        activity = self._rows @ columns
         low, high = relaxation.row_lower[:rows], relaxation.row_upper[:rows]
         broken = np.maximum(0.0, np.maximum(low - activity, activity - high))
         broken = np.where(broken > TUNING.clearly * np.maximum(1.0, np.abs(activity)), broken, 0.0)
