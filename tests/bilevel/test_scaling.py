@@ -7,9 +7,9 @@ import pytest
 from tests.games.kinds import bid, curved, tolled
 from tests.games.random_games import random_game
 
-from ppsm.bilevel.scaling import Units, units_of, with_units
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
+from ppsm.bilevel.standing import Units, units_of, with_units
 from ppsm.program import BilevelProgram, LinearProgram
 
 

@@ -19,7 +19,7 @@ dual has its prices in theirs, the nearest to the one that was released. How it 
 6.  *The lower side of the value band* without a price band (PPSM_p) is reverse-convex. Walking from
     dual to dual finds the answer (``search/lower_side.py``); boxes of the prices that a better point could
     have shrink until none is left (``bounds/price_boxes.py``, from the largest price on that
-    ``bounds/price_cones.py`` allows). In l1 the answer has moved a single entry, or some to their public
+    ``bounds/price_boxes.py`` allows). In l1 the answer has moved a single entry, or some to their public
     bounds and one more: a few LPs along the axes (``search/corners.py``).
 7.  *Widened.* Bands that nothing satisfies grow by the least common factor, which is itself minimised by
     branching (``widening.py``).

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppsm.fidelity.bounds.price_cones import largest_price
+from ppsm.fidelity.bounds.price_boxes import largest_price
 from ppsm.program import LinearProgram
 
 

@@ -4,7 +4,6 @@
 ``convex.py``       over answers and parameters, complementarity only on sides that are held: as a QP, and
                     as an LP that stays alive, with tangents for squares
 ``primal_dual.py``  the QP over answers, parameters and duals, and its tangent for children
-``price_cones.py``  how large a price can be at all
 ``price_boxes.py``  ranges for the prices of every point that could be better
 ==================  =====================================================================================
 
