@@ -13,7 +13,6 @@ password. Whoever shows nothing is told nothing.
 import base64
 import binascii
 import hmac
-import ipaddress
 import logging
 import ssl
 import threading
@@ -62,7 +61,7 @@ from ppsm.protocol.messages import Request as SignedRequest
 from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.signatures import encoded
 from ppsm.protocol.transcript import Transcript
-from ppsm.protocol.transport import RefusedError
+from ppsm.protocol.transport import RefusedError, is_this_computer
 from ppsm.protocol.tuning import TUNING
 
 LOG = logging.getLogger("ppsm.protocol")
@@ -202,7 +201,7 @@ def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvi
             # Whoever shows a certificate must show a good one; whoever shows none needs a token.
             "ssl_cert_reqs": ssl.CERT_OPTIONAL,
         }
-    elif not _is_this_computer(host):
+    elif not is_this_computer(host):
         raise InputError(
             f"the service was to listen at {host} without TLS, expected an address of this computer alone: "
             "give --tls, or listen at 127.0.0.1."
@@ -224,13 +223,6 @@ def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvi
     if config.ssl is not None:
         config.ssl.sslobject_class = NotedHandshake
     return uvicorn.Server(config)
-
-
-def _is_this_computer(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class NotedHandshake(ssl.SSLObject):
@@ -318,7 +310,7 @@ class Door:
             await run_in_threadpool(note_refusal, self._desk, party, refusal)
             await refused(refusal)(scope, receive, send)
         except Exception as error:  # noqa: BLE001 - whatever fails must not end the service, or tell anything
-            LOG.error("%s failed with %s", scope["path"], type(error).__name__)  # noqa: TRY400
+            LOG.error("%r failed with %s", scope["path"], type(error).__name__)  # noqa: TRY400
             if not started:
                 trouble = RefusedError(500, "internal", "The follower failed on this request.")
                 await refused(trouble)(scope, receive, send)
