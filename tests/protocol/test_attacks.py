@@ -1,6 +1,7 @@
 """Lies with good signatures, requests without end, and kills at the moments between two files."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -18,6 +19,7 @@ from ppsm.files import write_bytes_atomically
 from ppsm.protocol.dossiers import DOSSIER, SEAL, TRANSCRIPT, Seal, archive_round, check_seal, write_seal
 from ppsm.protocol.identities import make_identities
 from ppsm.protocol.messages import Ask, Failed, Noisy, Reply, Request, Restored, Strict, Terms
+from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.signatures import encoded, sign, signed_message
 from ppsm.protocol.transcript import Transcript, check_transcript, compare_transcripts
 from ppsm.protocol.transport import HttpTransport, InMemoryTransport, RefusedError, UnreachableError
@@ -236,11 +238,21 @@ def test_what_one_side_has_kept_is_no_second_opinion_of_itself(parties: Parties)
     assert any("kept" in each for each in check_transcript(stranger, keys).findings)
 
 
+def test_the_page_says_which_rounds_have_waited_too_long(parties: Parties) -> None:
+    jump = [0.0]
+    desk = parties.desk(clock=lambda: time.time() + jump[0])
+    with pytest.raises(Stopped):
+        parties.leader(Lossy(desk, after=stop_at("ask"))).run()
+    assert "longer than a round may take" not in follower_page(desk)
+    jump[0] = desk.policy.round_timeout_s + 60.0
+    assert "waits for the decision, for longer than a round may take" in follower_page(desk)
+
+
 def asking(parties: Parties, number: int) -> Request:
     leader = parties.identities[LEADER]
     body = Ask(market="f" * 64, dataset=DATASET, day="2026-01-15")
-    time = datetime.fromisoformat("2026-01-15T00:00:00+00:00")
-    fields = {"round_id": f"{number:032x}", "recipient": FOLLOWER, "time": time}
+    when = datetime.fromisoformat("2026-01-15T00:00:00+00:00")
+    fields = {"round_id": f"{number:032x}", "recipient": FOLLOWER, "time": when}
     return signed_message(leader, body, kind="ask", before=None, **fields)  # type: ignore[return-value, arg-type]
 
 

@@ -67,6 +67,8 @@ from ppsm.protocol.tuning import TUNING
 LOG = logging.getLogger("ppsm.protocol")
 OPEN_PATHS = ("/health", "/openapi.json")
 PAGE_PATHS = ("/",)
+# What every browser gets before it asks whoever sits there.
+NOT_ASKED_YET = "not asked yet"
 RoundPath = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Refusal} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
@@ -349,6 +351,8 @@ class Door:
 
     def _insist_on_reader(self, headers: Headers) -> None:
         scheme, _, code = headers.get("authorization", "").partition(" ")
+        if not scheme:
+            raise RefusedError(401, NOT_ASKED_YET, "The page is for the follower's own people.")
         try:
             password = base64.b64decode(code, validate=True).partition(b":")[2]
         except (binascii.Error, ValueError):
@@ -379,10 +383,11 @@ class Door:
 
 
 def note_refusal(desk: FollowerDesk, party: str | None, refusal: RefusedError) -> None:
-    """Put a refusal into the log and, but for rates, on the page."""
+    """Put a refusal into the log and, but for rates and for browsers that are about to ask, on the page."""
     caller = party or "nobody we know"
     LOG.warning("refused %s: %d %s", caller, refusal.status, refusal.code)
-    if refusal.status == 429:  # there is no end of them, and each note is a wait for the disk
+    # Of rates there is no end, and each note is a wait for the disk.
+    if refusal.status == 429 or refusal.code == NOT_ASKED_YET:
         return
     try:
         desk.store.note_refusal(caller, f"{refusal.status} {refusal.code}", str(refusal))
@@ -395,7 +400,9 @@ def refused(refusal: RefusedError) -> Response:
     body = plain(Refusal(code=refusal.code, message=str(refusal)))
     headers: dict[str, Any] = {}
     if refusal.status == 401:
-        headers["WWW-Authenticate"] = 'Basic realm="ppsm"' if refusal.code == "password" else "Bearer"
+        headers["WWW-Authenticate"] = (
+            'Basic realm="ppsm"' if refusal.code in ("password", NOT_ASKED_YET) else "Bearer"
+        )
     if refusal.passes:
         headers["Retry-After"] = "1"
     return JSONResponse(body, status_code=refusal.status, headers=headers)

@@ -43,6 +43,8 @@ class ProtocolTuning:
     kept_refusals: int = 1000
     # So many rounds and refusals are on a page; the rest is in the store.
     shown: int = 50
+    # A smaller gap is rounding of the solvers, and a page says that there is none.
+    least_shown_gap: float = 1e-6
 
 
 TUNING = ProtocolTuning()
