@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from pydantic import ValidationError
 
 import ppsm.protocol.desk as desk_module
 import ppsm.protocol.leader_round as leader_module
 from ppsm.coordinations import GameCoordination
-from ppsm.errors import InputError, ProtocolError
+from ppsm.errors import InputError, ProtocolError, SolverError
 from ppsm.files import write_bytes_atomically
+from ppsm.games.follower import Follower
 from ppsm.protocol.dossiers import DOSSIER, SEAL, TRANSCRIPT, Seal, archive_round, check_seal, write_seal
 from ppsm.protocol.identities import make_identities
 from ppsm.protocol.messages import Ask, Failed, Noisy, Reply, Request, Restored, Strict, Terms
 from ppsm.protocol.round_pages import follower_page
+from ppsm.protocol.service import make_app
 from ppsm.protocol.signatures import encoded, sign, signed_message
 from ppsm.protocol.transcript import Transcript, check_transcript, compare_transcripts
 from ppsm.protocol.transport import HttpTransport, InMemoryTransport, RefusedError, UnreachableError
@@ -236,6 +239,29 @@ def test_what_one_side_has_kept_is_no_second_opinion_of_itself(parties: Parties)
     assert not compare_transcripts(kept, kept).ok
     stranger = kept.model_copy(update={"kept_by": OTHER})
     assert any("kept" in each for each in check_transcript(stranger, keys).findings)
+
+
+def test_a_market_that_fails_on_a_commitment_ends_the_round(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = parties.desk()
+
+    def fail(message: Request) -> None:
+        if message.kind == "commitment":
+            monkeypatch.setattr(Follower, "solve", refuse)
+
+    def refuse(*_: object) -> None:
+        raise SolverError("the numbers are too far apart")
+
+    with pytest.raises(ProtocolError, match=r"\(unsolved\).*too far apart"):
+        parties.leader(Lossy(desk, before=fail)).run()
+    assert desk.store.rounds()[0].last == "failed"
+
+
+def test_a_size_of_five_thousand_digits_is_no_size(parties: Parties) -> None:
+    client = TestClient(make_app(parties.desk()), raise_server_exceptions=False)
+    answer = client.get("/health", headers={"Content-Length": "9" * 5000})
+    assert answer.status_code == 413
 
 
 def test_the_page_says_which_rounds_have_waited_too_long(parties: Parties) -> None:

@@ -395,7 +395,10 @@ class FollowerDesk:
         if self.policy.outcome == "nothing":
             return Outcome(told="nothing")
         side = self.market.side
-        cleared = side.follower_at(decision).solve(restored.released.to_released().values)
+        try:
+            cleared = side.follower_at(decision).solve(restored.released.to_released().values)
+        except PpsmError as error:
+            raise _EndedError("unsolved", f"The market was not cleared beside it ({error})") from None
         if not cleared.status.has_answer:
             return Outcome(told="released", served=False)
         prices = side.row_prices(cleared.prices).tolist()

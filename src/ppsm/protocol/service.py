@@ -365,7 +365,8 @@ class Door:
         most = self._desk.policy.largest_request_bytes
         declared = headers.get("content-length", "0")
         body, more = b"", True
-        if not declared.isdecimal() or int(declared) > most:
+        # More digits than that are no size, and Python would rather not read them.
+        if not declared.isdecimal() or len(declared) > len(str(most)) or int(declared) > most:
             raise RefusedError(413, "size", f"A request may have {most} bytes.")
         while more:
             message = await receive()
