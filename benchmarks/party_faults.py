@@ -4,7 +4,8 @@
 replies lost, cut, doubled, delayed, repeated and delivered out of order, and spoilt; kill -9 of either side
 before, after and amid each message, and of the follower at each moment of drawing noise; a full disk at
 either side; a clock that jumps; a certificate that expires in the middle of the round. Killed sides are
-started again. The last line is the verdict.
+started again, and the leader once more when its round is over: nothing may come of that. The last line is the
+verdict.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from benchmarks.party_processes import (
 from benchmarks.party_proxy import FAULTS, Proxy, Wire
 from ppsm.errors import PpsmError
 from ppsm.protocol.desk import disagreements
+from ppsm.protocol.dossiers import check_seal, sealed_head
 from ppsm.protocol.identities import Identity, make_identities
 from ppsm.protocol.messages import LAST, FailedMessage, NoisyMessage, Reply, Request, Terms
 from ppsm.protocol.round_store import RoundStore
@@ -100,6 +102,7 @@ class Run:
                 if self._is_over():
                     break
                 self._repair()
+            self._one_start(address)
         finally:
             proxy.close()
             self._end_timers()
@@ -221,6 +224,8 @@ class Run:
         """Everything that must hold at the end, whatever happened."""
         mine, theirs = self._stores()
         ledger, found = self.world.ledger(), []
+        archive = self.world.archive
+        self.world.desk().store.close()  # whoever starts writes down what is not
         keys = Identity.read(self.world.root / "identities" / POWER).public_keys
         ended = mine.rounds()
         if len(ended) != 1 or not ended[0].is_over:
@@ -229,6 +234,8 @@ class Run:
             ours = Transcript(kept_by=POWER, messages=mine.messages(each.id))
             others = Transcript(kept_by=GAS, messages=theirs.messages(each.id))
             found += check_transcript(ours, keys).findings + compare_transcripts(ours, others).findings
+            for home in (self.world.leader_home(), archive / each.id):
+                found += check_seal(home, keys) or compare_heads(home, ours)
         if EXPIRY in self.faults and not any("certificate" in each for each in self.said):
             found.append(f"no certificate was refused: {self.said}")
         noisy = [each for each in theirs.replies_to_ask() if isinstance(each, NoisyMessage)]
@@ -260,6 +267,11 @@ class Run:
             return "not over"
         last = messages[-1]
         return f"failed: {last.body.code}" if isinstance(last, FailedMessage) else last.kind
+
+
+def compare_heads(home: Path, kept: Transcript) -> list[str]:
+    """Whether a directory has all of a round."""
+    return [] if sealed_head(home) == kept.head else [f"{home.name} has not all of the round"]
 
 
 def faults_of(number: int, choice: random.Random) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def sequence(rounds: int) -> bool:
         with running(world) as follower:
             start, sizes = time.process_time(), []
             for number in range(rounds):
-                leader = world.leader(follower.address, world.leader_home())
+                leader = world.leader(follower.address, world.leader_home(f"round-{number}"))
                 leader.run()
                 leader.store.close()
                 leader.transport.close()  # type: ignore[attr-defined]

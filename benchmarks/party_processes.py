@@ -101,9 +101,13 @@ class World:
         secret = Sensitive(TRUTH, dataset=DATASET, unit=market.unit, entry_names=TOWNS)
         store = RoundStore(self.root / GAS / "rounds.db", clock=clock)
         known = Market(market, digest_of(market))
-        archive = self.root / GAS / "archive"
         who = self.identities[GAS]
-        return FollowerDesk(known, secret, self.ledger(), self.policy, who, store, archive)
+        return FollowerDesk(known, secret, self.ledger(), self.policy, who, store, self.archive)
+
+    @property
+    def archive(self) -> Path:
+        """Where the follower writes rounds down."""
+        return self.root / GAS / "archive"
 
     def leader(self, address: str, home: Path, **options: Any) -> LeaderRound:
         """A leader as it starts."""

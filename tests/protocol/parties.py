@@ -55,7 +55,12 @@ class Parties:
     def market(self) -> Market[GameCoordination]:
         return Market(self.towns, digest_of(self.towns))
 
-    def desk(self, rules: Policy | None = None, clock: Callable[[], float] | None = None) -> FollowerDesk:
+    def desk(
+        self,
+        rules: Policy | None = None,
+        clock: Callable[[], float] | None = None,
+        archive: Path | None = None,
+    ) -> FollowerDesk:
         """The follower as it starts: from its files."""
         file = self.root / "gas" / "rounds.db"
         secret = Sensitive(TRUTH, dataset=DATASET, unit="MWh", entry_names=("west", "east"))
@@ -66,6 +71,7 @@ class Parties:
             rules or policy(),
             self.identities[FOLLOWER],
             RoundStore(file) if clock is None else RoundStore(file, clock=clock),
+            archive,
         )
 
     def leader(

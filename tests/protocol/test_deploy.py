@@ -92,8 +92,11 @@ def test_the_commands_of_unit_and_compose_file_run_a_round(tmp_path: Path) -> No
     assert Ledger(tmp_path / "gas" / "ledger.db").balance("gas-demand/2026-01-15").spent == 1
 
 
-def test_the_policy_can_be_read() -> None:
+def test_the_policies_can_be_read(tmp_path: Path) -> None:
     assert Policy.read(DEPLOY / "policy.toml").certificate_required
+    page = (DEPLOY.parent / "docs" / "two-parties.md").read_text()
+    (tmp_path / "policy.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
+    assert list(Policy.read(tmp_path / "policy.toml").parties) == ["power"]
 
 
 def test_containers_see_their_own_files_alone_and_run_as_their_owner() -> None:

@@ -168,7 +168,7 @@ def test_two_transcripts_are_held_against_each_other(parties: Parties) -> None:
     messages, _ = finished(parties)
     assert compare_transcripts(transcript(messages), transcript(messages, FOLLOWER)).ok
     assert not compare_transcripts(transcript(messages), transcript(messages[:4], FOLLOWER)).ok
-    other = parties.leader(parties.in_memory(parties.desk())).run().round_id
+    other = parties.leader(parties.in_memory(parties.desk()), home="another").run().round_id
     again = parties.desk().store.messages(other)
     found = compare_transcripts(transcript(messages), transcript(again, FOLLOWER)).findings
     assert found == ("Message 0 (ask) of 'power' is not that of 'gas'.",)

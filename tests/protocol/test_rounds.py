@@ -204,7 +204,7 @@ def test_noise_that_was_noted_is_never_drawn_again(parties: Parties, monkeypatch
     with pytest.raises(ProtocolError, match="lost"):
         parties.leader(parties.in_memory(parties.desk())).run()
     assert spent(parties) == 1
-    parties.leader(parties.in_memory(parties.desk())).run()  # a new round
+    parties.leader(parties.in_memory(parties.desk()), home="another").run()  # a new round
     assert spent(parties) == 2
 
 
@@ -241,7 +241,7 @@ def test_a_ledger_that_was_set_back_is_not_charged(parties: Parties) -> None:
     parties.keeper.close()
     file.write_bytes(before)
     with pytest.raises(ProtocolError, match="ledger cannot be used"):
-        parties.leader(parties.in_memory(desk), patience_s=0.0).run()
+        parties.leader(parties.in_memory(desk), patience_s=0.0, home="another").run()
     with pytest.raises(LedgerError, match="not charged the noisy vector"):
         parties.desk()  # nor by one that is started now
     assert spent(parties) == 0
@@ -322,7 +322,7 @@ def test_a_party_is_held_to_its_allowance(parties: Parties) -> None:
     desk = parties.desk()
     parties.leader(parties.in_memory(desk, OTHER), OTHER).run()
     with pytest.raises(ProtocolError, match="limit"):
-        parties.leader(parties.in_memory(desk, OTHER), OTHER).run()
+        parties.leader(parties.in_memory(desk, OTHER), OTHER, home="another").run()
     assert spent(parties) == 1
     parties.leader(parties.in_memory(desk)).run()  # others have theirs
     assert spent(parties) == 2
@@ -455,7 +455,7 @@ def test_a_round_with_somebody_else_is_not_gone_on_with(parties: Parties) -> Non
     leader = parties.leader(parties.in_memory(parties.desk()))
     unfinished = leader.round_id
     leader.follower = OTHER
-    assert leader._unfinished() is None
+    assert leader._begun() is None
     assert parties.leader(parties.in_memory(parties.desk())).round_id == unfinished
 
 

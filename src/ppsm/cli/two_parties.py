@@ -16,9 +16,11 @@ from ppsm.cli.output import writable_directory
 from ppsm.cli.secret import read_secret
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
-from ppsm.files import alone
+from ppsm.files import OWNER_MODE, alone, write_atomically
 
 if TYPE_CHECKING:
+    from ppsm.cases.schema import Case
+    from ppsm.protocol.desk import FollowerDesk
     from ppsm.protocol.leader_round import LeaderResult
 
 follower_commands = typer.Typer(name="follower", help="The side that has the secret.", no_args_is_help=True)
@@ -26,6 +28,9 @@ leader_commands = typer.Typer(name="leader", help="The side that decides first."
 app.add_typer(follower_commands)
 app.add_typer(leader_commands)
 
+SETTINGS = "settings.json"
+# Ten years: certificates for trials need no more.
+_MOST_DAYS = 3650.0
 IdentityOption = Annotated[Path, typer.Option(help="Directory with this party's keys and those it knows.")]
 
 
@@ -41,7 +46,8 @@ def _leader() -> None:
 
 @follower_commands.command(
     epilog=examples(
-        "ppsm follower serve --gas-stress 0.5 --ledger ledger.db --policy policy.toml --identity gas"
+        "ppsm follower serve --case gas-case --gas-stress 0.5 --ledger ledger.db --policy policy.toml "
+        "--identity ids/gas"
     )
 )
 def serve(
@@ -81,11 +87,27 @@ def serve(
     with interruptible(), alone(home / "follower.lock", busy):
         store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
         desk = FollowerDesk(market, secret, book, rules, who, store, home)
+        _warn_of_budget(desk)
         server(make_app(desk), host, port, who if tls else None).run()
 
 
+def _warn_of_budget(desk: "FollowerDesk") -> None:
+    """Say at the start what every round would end with."""
+    dataset = desk.policy.dataset
+    try:
+        is_empty = desk.ledger.balance(dataset).left <= 0
+    except InputError:
+        is_empty = True
+    if is_empty and desk.policy.research_seed is None:
+        desk_log = logging.getLogger("ppsm.protocol")
+        desk_log.warning("the ledger has nothing for '%s': rounds end as 'budget' until it grants", dataset)
+
+
 @leader_commands.command(
-    epilog=examples("ppsm leader run --follower https://gas.example:8443 --identity power --out round")
+    epilog=examples(
+        "ppsm leader run --follower https://gas.example:8443 --case power-case --identity ids/power "
+        "--out round-1"
+    )
 )
 def run(
     follower: Annotated[str, typer.Option(help="Its address, such as https://HOST:PORT.")],
@@ -102,6 +124,9 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
     """Run a whole round with a follower; stopped, the same command goes on.
+
+    A directory is for one round: where it is over, the same command tells again what came of it, and asks
+    for nothing. Another round needs another --out.
 
     Exit codes: 0 done; 1 the market cannot be cleared with the release; 2 unusable input; 7 the follower
     does not answer, is not to be trusted, or has ended the round; 130 interrupted.
@@ -123,6 +148,7 @@ def run(
     transport = HttpTransport(follower, who)
     busy = f"another leader is at work in {home}: wait for it, or choose another --out."
     with interruptible(), alone(home / "leader.lock", busy):
+        _insist_on_settings(home, loaded, power_stress)
         market = Market(GaucCoordination(loaded, power_stress, time_limit=time_limit), market_digest(loaded))
         store = RoundStore(home / "rounds.db")
         leader = LeaderRound(
@@ -133,6 +159,27 @@ def run(
     _report(home, result, as_json=as_json)
     if not result.cleared.feasible:
         raise typer.Exit(EXIT_NO_ANSWER)
+
+
+def _insist_on_settings(home: Path, case: "Case", power_stress: float) -> None:
+    """A round goes on with what it was begun with: its decision and its clearing are of one market."""
+    from ppsm.markets.gauc.memory import case_fingerprint
+
+    file = home / SETTINGS
+    mine = {"market": market_digest(case), "units": case_fingerprint(case), "power_stress": power_stress}
+    if not file.exists():
+        write_atomically(file, json.dumps(mine) + "\n", mode=OWNER_MODE)
+        return
+    try:
+        begun = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        begun = {}
+    changed = [name for name in mine if begun.get(name) != mine[name]] if isinstance(begun, dict) else [*mine]
+    if changed:
+        raise InputError(
+            f"the round of {home} was begun with other settings ({', '.join(changed).replace('_', ' ')}): "
+            "use them again, or choose another --out."
+        )
 
 
 def _other_party(known: list[str], named: str | None) -> str:
@@ -150,6 +197,7 @@ def _report(home: Path, result: "LeaderResult", *, as_json: bool) -> None:
         "directory": str(home),
         "private": result.dossier.private,
         "faithful": result.certificate.faithful,
+        "bands_widened_by": result.widening,
         "status": cleared.status.value,
         "leader_cost": cleared.leader_cost,
         "gas_value_told": None if told is None else told.value,
@@ -172,7 +220,9 @@ def identities(
     host: Annotated[
         list[str] | None, typer.Option(help="Names and addresses that the certificates are for.")
     ] = None,
-    days: Annotated[float, typer.Option(help="How long the certificates are good.")] = 30.0,
+    days: Annotated[
+        float, typer.Option(min=0.0, max=_MOST_DAYS, help="How long the certificates are good.")
+    ] = 30.0,
 ) -> None:
     """Make keys, certificates and tokens for parties that try things out; in earnest each makes its own."""
     insist_on("protocol", "what two parties do")

@@ -29,7 +29,7 @@ from ppsm.mechanism.predictors import ModelBased
 from ppsm.mechanism.steps import StepLog, fidelity_output
 from ppsm.privacy import Ledger, Released, Sensitive
 from ppsm.privacy.released import Receipt
-from ppsm.protocol.dossiers import archive_round
+from ppsm.protocol.dossiers import archive_round, sealed_head
 from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import (
     FOLLOWS,
@@ -56,6 +56,7 @@ from ppsm.protocol.messages import (
     RestoredMessage,
     Strict,
     Terms,
+    purpose_of,
 )
 from ppsm.protocol.policy import Policy
 from ppsm.protocol.round_store import Round, RoundLocks, RoundStore, soon
@@ -74,7 +75,8 @@ class _EndedError(Exception):
     def __init__(self, code: FailureCode, message: str, *, free: bool = False) -> None:
         super().__init__(message)
         # A solver may have much to say, in lines; a message has one, of an end.
-        self.body, self.free = Failed(code=code, message=" ".join(message.split())[:1000]), free
+        shown = "".join(sign if sign.isprintable() else " " for sign in message)
+        self.body, self.free = Failed(code=code, message=" ".join(shown.split())[:1000]), free
 
 
 class FollowerDesk:
@@ -112,8 +114,12 @@ class FollowerDesk:
         # Noise that is drawn and could not be put on the disk yet.
         self._unsaved: dict[str, Released] = {}
         self._newest: Receipt | None = None
+        # Rounds whose files are behind what was said.
+        self._behind: set[str] = set()
+        self._archiving = threading.Lock()
         for finding in disagreements(ledger, store):
             raise LedgerError(f"{finding} Restore the ledger or the rounds that belong together.")
+        self._catch_up()
 
     def terms(self, party: str) -> Terms:
         """What a party may ask for."""
@@ -187,7 +193,7 @@ class FollowerDesk:
             LOG.warning("round %s with %s ended: %s", message.round, party, end.body.code)
             self._say(message, end.body, "failed", costs_nothing=end.free)
         reply = self._given_out(message)
-        self._write_down(reply)
+        self._write_down(reply.round, reply.kind)
         return reply
 
     def _given_out(self, message: Request) -> Reply:
@@ -204,14 +210,28 @@ class FollowerDesk:
                 with self._ledger_at_hand():
                     self.ledger.note_draw(released.receipt, released.noise_content)
 
-    def _write_down(self, reply: Reply) -> None:
-        """Dossier, transcript and seal, where a round has come to something; all of it is in the store."""
-        if self.archive is None or reply.kind not in ("restored", *LAST):
+    def _catch_up(self) -> None:
+        """Write down what was not when the desk was stopped, or had no room on its disk."""
+        for found, head in self.store.heads():
+            if self.archive is not None and sealed_head(self.archive / found.id) != head:
+                self._write_down(found.id, found.last)
+
+    def _write_down(self, round_id: str, kind: str) -> None:
+        """Dossier, transcript and seal, where a round has come to something; all of it is in the store.
+
+        What cannot be written is left for the next round, or the next start.
+        """
+        if self.archive is None or kind not in ("restored", *LAST):
             return
-        try:
-            archive_round(self.archive, self.identity, self.store.messages(reply.round))
-        except (OSError, PpsmError) as error:
-            LOG.error("round %s is not in the archive: %s", reply.round, type(error).__name__)  # noqa: TRY400
+        with self._archiving:
+            self._behind.add(round_id)
+            for each in sorted(self._behind):
+                try:
+                    archive_round(self.archive, self.identity, self.store.messages(each))
+                except (OSError, PpsmError) as error:
+                    LOG.error("round %s is not in the archive yet: %s", each, type(error).__name__)  # noqa: TRY400
+                    return
+                self._behind.remove(each)
 
     def _insist_on_place(self, message: Request, kept: list[Request | Reply]) -> None:
         last = kept[-1] if kept else None
@@ -241,6 +261,12 @@ class FollowerDesk:
                 )
 
         since = self.store.clock() - allowance.window.total_seconds()
+        if self.store.free_rounds(party, since) >= TUNING.most_free_rounds:
+            raise RefusedError(
+                403,
+                "limit",
+                f"{TUNING.most_free_rounds} rounds have ended at once: see to what is asked for.",
+            )
         try:
             self.store.begin(message, party, cost, insist=insist, since=since)
         except _EndedError:
@@ -333,7 +359,8 @@ class FollowerDesk:
         """Say what a ledger's trouble means for a round."""
         try:
             yield
-        except BudgetExceededError:
+        except BudgetExceededError as error:
+            LOG.warning("the budget does not cover a round: %s", error)
             raise _EndedError(
                 "budget", "The privacy budget of the data set does not cover another release.", free=True
             ) from None
@@ -368,7 +395,10 @@ class FollowerDesk:
         if self.policy.outcome == "nothing":
             return Outcome(told="nothing")
         side = self.market.side
-        cleared = side.follower_at(decision).solve(restored.released.to_released().values)
+        try:
+            cleared = side.follower_at(decision).solve(restored.released.to_released().values)
+        except PpsmError as error:
+            raise _EndedError("unsolved", f"The market was not cleared beside it ({error})") from None
         if not cleared.status.has_answer:
             return Outcome(told="released", served=False)
         prices = side.row_prices(cleared.prices).tolist()
@@ -396,11 +426,6 @@ class FollowerDesk:
             before=message,
         )
         self.store.append(reply, costs_nothing=costs_nothing)
-
-
-def purpose_of(round_id: str, party: str) -> str:
-    """What the ledger says of a round's release."""
-    return f"round {round_id} for {party}"
 
 
 def disagreements(ledger: Ledger, store: RoundStore) -> list[str]:

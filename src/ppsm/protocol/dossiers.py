@@ -29,6 +29,7 @@ from ppsm.protocol.messages import (
     Noisy,
     NoisyMessage,
     PartyName,
+    ReleasedVector,
     Reply,
     Request,
     Restored,
@@ -145,46 +146,82 @@ class Seal(Strict):
 def write_seal(directory: Path, identity: Identity, transcript: Transcript) -> Seal:
     """Write the transcript and a seal on it and on the dossier beside it, if there is one."""
     transcript.write(directory / TRANSCRIPT)
-    ask = transcript.messages[0]
+    file = directory / DOSSIER
+    content = _sealed(identity.name, transcript, digest(file.read_bytes()) if file.exists() else None)
+    seal = Seal(content=content, signature=sign(identity.key, plain(content)))
+    write_bytes_atomically(directory / SEAL, encoded(seal) + b"\n")
+    return seal
+
+
+def _sealed(signer: str, transcript: Transcript, dossier_sha256: str | None) -> SealContent:
+    ask = transcript.messages[0] if transcript.messages else None
     if not isinstance(ask, AskMessage):
         raise ProtocolError("The round does not begin with a request, so it cannot be sealed.")
-    file = directory / DOSSIER
-    content = SealContent(
-        signer=identity.name,
+    return SealContent(
+        signer=signer,
         round=ask.round,
         market=ask.body.market,
         day=ask.body.day,
         ledger_head=_ledger_head(transcript),
         request=hash_of(ask),
         transcript_head=transcript.head,
-        dossier_sha256=digest(file.read_bytes()) if file.exists() else None,
+        dossier_sha256=dossier_sha256,
     )
-    seal = Seal(content=content, signature=sign(identity.key, plain(content)))
-    write_bytes_atomically(directory / SEAL, encoded(seal) + b"\n")
-    return seal
 
 
-def check_seal(directory: Path, keys: dict[str, Ed25519PublicKey]) -> list[str]:
-    """What is wrong with the seal of a directory; nothing where all is well."""
-    transcript = Transcript.read(directory / TRANSCRIPT)
+def sealed_head(directory: Path) -> str | None:
+    """The head of the transcript that a directory is sealed with; None where it has no seal."""
     try:
-        seal = Seal.model_validate(decoded((directory / SEAL).read_bytes()))
+        return _read_seal(directory).content.transcript_head
+    except FileFormatError:
+        return None
+
+
+def _read_seal(directory: Path) -> Seal:
+    try:
+        return Seal.model_validate(decoded((directory / SEAL).read_bytes()))
     except (OSError, ValidationError) as error:
         raise FileFormatError(
             f"{directory / SEAL} cannot be read ({type(error).__name__}): use one that ppsm wrote."
         ) from None
+
+
+def check_seal(directory: Path, keys: dict[str, Ed25519PublicKey]) -> list[str]:
+    """What is wrong with the seal of a directory and with what it seals; nothing where all is well."""
+    transcript, seal = Transcript.read(directory / TRANSCRIPT), _read_seal(directory)
     content, findings = seal.content, []
     key = keys.get(content.signer)
     if key is None or not is_signature(key, seal.signature, plain(content)):
         findings.append(f"The seal is not signed by '{content.signer}', as far as the keys tell.")
-    ask = transcript.messages[0]
-    expected = (ask.round, hash_of(ask), transcript.head, _ledger_head(transcript))
-    if (content.round, content.request, content.transcript_head, content.ledger_head) != expected:
-        findings.append("The seal is of another transcript.")
+    if content.signer != transcript.kept_by:
+        findings.append(f"The seal is of '{content.signer}', the transcript of '{transcript.kept_by}'.")
     file = directory / DOSSIER
-    if content.dossier_sha256 != (digest(file.read_bytes()) if file.exists() else None):
+    written = file.read_bytes() if file.exists() else None
+    expected = _sealed(content.signer, transcript, None if written is None else digest(written))
+    if content.model_copy(update={"dossier_sha256": expected.dossier_sha256}) != expected:
+        findings.append("The seal is of another transcript.")
+    if content.dossier_sha256 != expected.dossier_sha256:
         findings.append("The seal is of another dossier: it was altered, or comes from another round.")
-    return findings
+    return findings + ([] if written is None else _check_dossier(written, transcript))
+
+
+def _check_dossier(written: bytes, transcript: Transcript) -> list[str]:
+    """Whether a dossier tells of the vectors that were sent: its own seal does not say so."""
+    try:
+        dossier = Dossier.from_json(written.decode())
+    except (UnicodeDecodeError, FileFormatError) as error:
+        return [f"The dossier cannot be read: {error}"]
+    said = {
+        each.kind: each.body
+        for each in transcript.messages
+        if isinstance(each, NoisyMessage | RestoredMessage)
+    }
+    told = (("noisy", dossier.noisy), ("restored", dossier.released))
+    return [
+        f"The dossier's vector is not the one that was sent as '{kind}'."
+        for kind, vector in told
+        if kind not in said or ReleasedVector.of(vector) != said[kind].released
+    ]
 
 
 def _ledger_head(transcript: Transcript) -> str | None:

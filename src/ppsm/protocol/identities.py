@@ -17,6 +17,7 @@ earnest each party makes its own keys and sends its public key over a channel th
 import datetime
 import hashlib
 import ipaddress
+import re
 import secrets
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,8 @@ IDENTITY, SIGNING_FILE, TLS_FILE, TLS_CERTIFICATE = (
     "tls-key.pem",
     "tls-certificate.pem",
 )
+# As messages.py has it for whoever sends.
+_PARTY = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 AUTHORITY, TOKEN, PAGE_TOKEN, PEERS = "authority.pem", "token", "page-token", "peers"
 
 
@@ -72,6 +75,11 @@ class Identity:
             ) from None
         if not isinstance(key, Ed25519PrivateKey):
             raise FileFormatError(f"{directory / SIGNING_FILE} is no Ed25519 key: make one.")
+        if not _PARTY.fullmatch(name):
+            raise FileFormatError(
+                f"{directory / IDENTITY} has the party '{name}', expected small letters, digits and '-': "
+                "give it such a name."
+            )
         peers = {file.stem: _read_peer(file) for file in sorted((directory / PEERS).glob("*.pem"))}
         return cls(name, key, peers, directory)
 
@@ -136,6 +144,12 @@ def make_identities(
     """
     if (directory / "authority").exists():
         raise InputError(f"{directory} has identities already: choose another directory.")
+    for name in parties:
+        if not _PARTY.fullmatch(name) or name == "authority" or list(parties).count(name) > 1:
+            raise InputError(
+                f"a party is called '{name}', expected names of small letters, digits and '-', each once and "
+                "none of them 'authority'."
+            )
     authority = _Authority.made(lifetime)
     keys = {name: Ed25519PrivateKey.generate() for name in parties}
     tokens = {name: secrets.token_urlsafe(32) for name in parties}

@@ -1,7 +1,8 @@
 """The leader's whole round: ask, predict, decide, check what comes back, clear the game, commit.
 
 What the leader says is on its disk before it is sent; stopped anywhere, :meth:`LeaderRound.run` goes on from
-there, and the follower sees the same bytes again. Only what its market feels of the decision leaves.
+there, and the follower sees the same bytes again. A directory is for one round: once that is over, the same
+call reads it from the files again, and charges nobody. Only what its market feels of the decision leaves.
 """
 
 import json
@@ -9,15 +10,15 @@ import random
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
 from ppsm.arrays import FloatArray, frozen_vector
-from ppsm.errors import PpsmError, ProtocolError
-from ppsm.fidelity.certificate import Certificate, Claim, certify
+from ppsm.errors import FileFormatError, PpsmError, ProtocolError
+from ppsm.fidelity.certificate import Certificate
 from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.coordination import Outcome as ClearedGame
@@ -28,8 +29,10 @@ from ppsm.protocol.dossiers import DOSSIER, Exchange, write_seal
 from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import (
     FOLLOWS,
+    LAST,
     Abandon,
     Ask,
+    CommitmentMessage,
     FailedMessage,
     Felt,
     Noisy,
@@ -41,7 +44,9 @@ from ppsm.protocol.messages import (
     RestoredMessage,
     Strict,
     Terms,
+    purpose_of,
 )
+from ppsm.protocol.proof import certified
 from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.shared_market import Market, mechanism_of
 from ppsm.protocol.signatures import hash_of, is_signed_by, signed_message
@@ -64,9 +69,15 @@ class LeaderResult:
     cleared: ClearedGame
     told: Outcome | None
 
+    @property
+    def widening(self) -> float:
+        """By how much the follower had to widen the bands, as it says: it alone has searched for less."""
+        proof = next(step.output for step in self.dossier.steps if step.step == "3b")
+        return float(proof["widening"])
+
 
 class LeaderRound:
-    """One round with a follower.
+    """One round with a follower: the one that its directory is for, or a new one in an empty directory.
 
     Parameters
     ----------
@@ -101,15 +112,14 @@ class LeaderRound:
         self.store, self.transport, self.directory = store, transport, directory
         self.research, self.patience_s, self._sleep = research, patience_s, sleep
         self._key = identity.peer(follower).key
-        self.round_id = self._unfinished() or secrets.token_hex(16)
+        self.round_id = self._begun() or secrets.token_hex(16)
 
-    def _unfinished(self) -> str | None:
-        """The round to go on with, if there is one."""
-        mine = (each for each in self.store.rounds() if each.peer == self.follower)
-        return next((each.id for each in mine if not each.is_over), None)
+    def _begun(self) -> str | None:
+        """The round that the directory is for, over or not; none where it is new."""
+        return next((each.id for each in self.store.rounds() if each.peer == self.follower), None)
 
     def run(self) -> LeaderResult:
-        """The whole round; the same call goes on with one that was stopped."""
+        """The whole round; the same call goes on with one that was stopped, and repeats one that is over."""
         try:
             return self._run()
         finally:
@@ -121,11 +131,9 @@ class LeaderRound:
     def _run(self) -> LeaderResult:
         noisy = self._asked()
         decision, steps = self._decided(noisy)
-        exchange = self._restored(noisy, decision)
-        certificate = self._certified(exchange)
+        exchange, certificate = self._restored(noisy, decision)
         dossier = self._written(exchange, steps)
-        cleared = self.market.side.clear(exchange.released.values)
-        self._write_evaluation(cleared)
+        cleared = self._cleared(exchange)
         if cleared.felt is None:
             self._abandon("not cleared")
             return LeaderResult(self.round_id, dossier.with_evaluation(cleared), certificate, cleared, None)
@@ -139,23 +147,36 @@ class LeaderRound:
         if not isinstance(reply, NoisyMessage):
             raise ProtocolError("The round begins with something else than D~: begin a new round.")
         noisy = reply.body
-        released = noisy.released.to_released()
-        record, terms = released.record, noisy.terms
-        if terms.market != self.market.digest:
-            self._refuse_market(terms)
-        asked = self.store.messages(self.round_id)[0].body
-        if asked != Ask(market=terms.market, dataset=terms.dataset, day=terms.day):
-            raise ProtocolError("D~ is not what was asked for: tell the follower; its message is signed.")
-        told = (record.dataset, record.alpha, record.epsilon, record.unit, released.entry_names)
-        side = self.market.side
-        if told != (terms.dataset, terms.alpha, terms.epsilon, side.unit, side.entry_names):
-            raise ProtocolError("D~ is not what the terms say: tell the follower; its message is signed.")
-        if not released.private and not self.research:
+        if noisy.terms.market != self.market.digest:
+            self._refuse_market(noisy.terms)
+        self._believed(lambda: self._check_noisy(noisy))
+        if not noisy.released.private and not self.research:
             raise ProtocolError(
                 "The follower sent seeded noise, which is not private, expected a private release: ask it to "
                 "mend its policy, or take seeded noise with --research."
             )
         return noisy
+
+    def _check_noisy(self, noisy: Noisy) -> None:
+        """Whether D~ is what was asked for, under the terms that came with it, and of this round."""
+        terms, released = noisy.terms, noisy.released.to_released()
+        asked = self.store.messages(self.round_id)[0].body
+        if asked != Ask(market=terms.market, dataset=terms.dataset, day=terms.day):
+            raise ProtocolError("D~ is not what was asked for")
+        record, side = released.record, self.market.side
+        told = (record.dataset, record.alpha, record.epsilon, record.unit, released.entry_names)
+        if told != (terms.dataset, terms.alpha, terms.epsilon, side.unit, side.entry_names):
+            raise ProtocolError("D~ is not what the terms say")
+        if record.purpose != purpose_of(self.round_id, self.identity.name):
+            raise ProtocolError("D~ was drawn for another round")
+
+    def _believed(self, check: Callable[[], T]) -> T:
+        """What a signed message comes to; where it is not true, the round is over and both sides know."""
+        try:
+            return check()
+        except PpsmError as error:
+            self._abandon("not faithful")
+            raise ProtocolError(f"{error}: tell the follower; its message is signed.") from None
 
     def _ask(self) -> Ask:
         terms = self._persistently(self.transport.terms)
@@ -174,7 +195,7 @@ class LeaderRound:
         file, side = self.directory / STEPS, self.market.side
         sent = self.store.messages(self.round_id)
         if len(sent) > 2 and file.exists():
-            steps = [Step.from_dict(each) for each in json.loads(file.read_text(encoding="utf-8"))]
+            steps = [Step.from_dict(each) for each in _own(file)]
             return Decision.from_dict(steps[-1].output), steps
         log = StepLog()
         try:
@@ -187,39 +208,47 @@ class LeaderRound:
         write_atomically(file, text, mode=OWNER_MODE)
         return decision, log.steps
 
-    def _restored(self, noisy: Noisy, decision: Decision) -> Exchange:
-        reply = self._exchanged(2, "decision", lambda: self._felt(decision.felt, decision.unit))
+    def _restored(self, noisy: Noisy, decision: Decision) -> tuple[Exchange, Certificate]:
+        """D^, once it is checked with our own copy of the public market."""
+        mine = self._felt(decision.felt, decision.unit)
+        reply = self._exchanged(2, "decision", lambda: mine)
         if not isinstance(reply, RestoredMessage):
             raise ProtocolError("The decision was answered with something else than D^: begin a new round.")
-        exchange = Exchange.of(self.store.messages(self.round_id), decision)
+        messages = self.store.messages(self.round_id)
+        if messages[2].body != mine:
+            raise ProtocolError(
+                f"{self.directory / STEPS} is not of the decision that was sent: put it back, or begin a new "
+                "round in another directory."
+            )
+        return self._believed(lambda: self._checked(noisy, Exchange.of(messages, decision)))
+
+    def _checked(self, noisy: Noisy, exchange: Exchange) -> tuple[Exchange, Certificate]:
         released, before = exchange.released, noisy.released.to_released()
         expected = (*before.steps, mechanism_of(noisy.terms).step_name)
         told = (released.record, released.receipt, released.steps, released.entry_names)
         if told != (before.record, before.receipt, expected, before.entry_names):
-            self._abandon("not faithful")
-            raise ProtocolError("D^ does not come from D~: tell the follower; its message is signed.")
-        return exchange
+            raise ProtocolError("D^ does not come from D~")
+        return exchange, certified(self.market.side, exchange)
 
-    def _certified(self, exchange: Exchange) -> Certificate:
-        """Check D^ with our own copy of the public market, by code that shares nothing with the search."""
-        certificate = certify(claim_of(self.market.side, exchange))
-        if not certificate.faithful:
-            self._abandon("not faithful")
-            found = certificate.findings[0]
-            raise ProtocolError(
-                f"D^ is not faithful to the bands that it claims ({found.what} '{found.name}', off by "
-                f"{found.amount:g}): tell the follower; its message is signed."
-            )
-        return certificate
+    def _cleared(self, exchange: Exchange) -> ClearedGame:
+        """The game with D^, or what it came to before we were stopped: a search need not end there again."""
+        file, side = self.directory / EVALUATION, self.market.side
+        sent = self.store.messages(self.round_id)[4:5]
+        if sent and file.exists():
+            cleared = replace(ClearedGame.from_dict(_own(file)), price_names=side.price_names)
+            if not isinstance(sent[0], CommitmentMessage):
+                return cleared
+            felt = frozen_vector(sent[0].body.values, len(side.felt_names), "the commitment")
+            return replace(cleared, felt=felt)
+        cleared = side.clear(exchange.released.values)
+        text = json.dumps(cleared.to_dict(), allow_nan=False, indent=1)
+        write_atomically(file, text + "\n", mode=OWNER_MODE)
+        return cleared
 
     def _written(self, exchange: Exchange, steps: list[Step]) -> Dossier:
         dossier = exchange.dossier(steps, self.market.side)
         write_atomically(self.directory / DOSSIER, dossier.to_json() + "\n")
         return dossier
-
-    def _write_evaluation(self, cleared: ClearedGame) -> None:
-        text = json.dumps(cleared.to_dict(), allow_nan=False, indent=1)
-        write_atomically(self.directory / EVALUATION, text + "\n", mode=OWNER_MODE)
 
     def _felt(self, felt: FloatArray | None, unit: str) -> Felt:
         names = self.market.side.felt_names
@@ -228,7 +257,10 @@ class LeaderRound:
 
     def _abandon(self, reason: str) -> None:
         """Tell the follower that nothing more will come; that it is out of reach changes nothing for us."""
-        number = len(self.store.messages(self.round_id))
+        messages = self.store.messages(self.round_id)
+        if messages[-1].kind in LAST:
+            return
+        number = len(messages) - (messages[-1].kind == "abandon")
         try:
             self._exchanged(number, "abandon", lambda: Abandon.model_validate({"reason": reason}))
         except ProtocolError:
@@ -238,7 +270,7 @@ class LeaderRound:
         """Say something once, on the disk first, and return what was answered."""
         messages = self.store.messages(self.round_id)
         if len(messages) > number and messages[number].kind != kind:
-            raise ProtocolError("The round was ended by us before: begin a new one.")
+            raise ProtocolError("The round was ended by us before: begin a new one in another directory.")
         if len(messages) <= number:
             mine = self._signed(kind, body(), messages[-1] if messages else None)
             self._keep(mine)
@@ -249,7 +281,10 @@ class LeaderRound:
             messages.append(reply)
         reply = messages[number + 1]  # type: ignore[assignment]
         if isinstance(reply, FailedMessage):
-            raise ProtocolError(f"The follower has ended the round ({reply.body.code}): {reply.body.message}")
+            raise ProtocolError(
+                f"The follower has ended the round ({reply.body.code}): {reply.body.message} Another round "
+                "needs another directory."
+            )
         return reply
 
     def _keep(self, mine: Request) -> None:
@@ -299,22 +334,12 @@ class LeaderRound:
             wait = min(2.0 * wait, TUNING.longest_wait_s)
 
 
-def claim_of(side: Coordination, exchange: Exchange) -> Claim:
-    """What the follower claims of D^, in terms of our own copy of the public market."""
-    follower = side.follower_at(exchange.decision)
-    bands = mechanism_of(exchange.noisy.terms).bands(exchange.prediction, side)
-    wide = bands.widened(exchange.restored.fidelity.widening)
-    lower, upper = side.public_bounds
-    return Claim(
-        program=follower.program,
-        parameter_map=follower.parameter_map,
-        names=follower.parameter_names,
-        sign=follower.sign,
-        parameter=exchange.released.values,
-        lower=lower,
-        upper=upper,
-        value=wide.value,
-        value_width=wide.value_width,
-        prices=wide.prices,
-        price_width=wide.price_width,
-    )
+def _own(file: Path) -> Any:
+    """What we have written down ourselves."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileFormatError(
+            f"{file} cannot be read ({type(error).__name__}): put it back, or begin a new round in another "
+            "directory."
+        ) from None

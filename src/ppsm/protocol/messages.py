@@ -18,8 +18,10 @@ NO_MESSAGE = "0" * 64
 Number = Annotated[float, Field(allow_inf_nan=False)]
 # JavaScript's and JSON's safe integers.
 Whole = Annotated[int, Field(ge=0, lt=2**53)]
-Line = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Sentence = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f]*$")]
+# Texts are shown in terminals and on pages: no signs that steer one or turn the writing around.
+_SHOWN = r"[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+Line = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{_SHOWN}+$")]
+Sentence = Annotated[str, Field(max_length=1000, pattern=f"^{_SHOWN}*$")]
 Decimal = Annotated[str, Field(max_length=60, pattern=r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$")]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
@@ -329,3 +331,8 @@ class RoundStatus(Strict):
 def plain(model: BaseModel) -> dict[str, Any]:
     """A message or a part of it in plain JSON types, without fields that have nothing to say."""
     return model.model_dump(mode="json", exclude_none=False)
+
+
+def purpose_of(round_id: str, party: str) -> str:
+    """What the ledger, and so the record of a release, says of a round."""
+    return f"round {round_id} for {party}"

@@ -54,7 +54,7 @@ def follower_page(desk: FollowerDesk) -> str:
         policy=desk.policy,
         balance=_balance(desk),
         recipients=[_recipient(desk, name) for name in sorted(desk.policy.parties)],
-        rounds=[_round(each, said[each.id]) for each in rounds],
+        rounds=[_round(desk, each, said[each.id]) for each in rounds],
         releases=[found for each in rounds if (found := _release(each, said[each.id])) is not None],
         refusals=[
             {"time": _time(each.time), "peer": each.peer, "code": each.code, "message": each.message}
@@ -92,9 +92,11 @@ def _recipient(desk: FollowerDesk, name: str) -> dict[str, Any]:
     }
 
 
-def _round(found: Round, messages: Sequence[Request | Reply]) -> dict[str, Any]:
+def _round(desk: FollowerDesk, found: Round, messages: Sequence[Request | Reply]) -> dict[str, Any]:
     last = messages[-1]
     why = f": {last.body.message}" if isinstance(last, FailedMessage) else ""
+    if not found.is_over and desk.store.clock() - found.touched > desk.policy.round_timeout_s:
+        why = ", for longer than a round may take"
     return {
         "id": found.id[:12],
         "peer": found.peer,
@@ -120,8 +122,12 @@ def _release(found: Round, messages: Sequence[Request | Reply]) -> dict[str, Any
         "entry": "none" if receipt is None else f"{receipt.sequence}, {receipt.entry_hash[:12]}",
         "faithful": "not released yet" if proof is None else "yes" if proof.faithful else "no",
         "widening": "" if proof is None else _widened(proof.widening),
-        "gap": "" if proof is None or proof.gap is None else f"{100 * proof.gap:.3g} %",
+        "gap": "" if proof is None or proof.gap is None else _share(proof.gap),
     }
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.3g} %" if share >= TUNING.least_shown_gap else "none"
 
 
 def _widened(factor: float) -> str:

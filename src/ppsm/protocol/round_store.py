@@ -19,7 +19,7 @@ from typing import Any
 from ppsm.errors import ProtocolError
 from ppsm.files import OWNER_MODE
 from ppsm.protocol.messages import LAST, Reply, Request, message_adapter
-from ppsm.protocol.signatures import encoded
+from ppsm.protocol.signatures import digest, encoded
 from ppsm.protocol.transport import RefusedError
 from ppsm.protocol.tuning import TUNING
 
@@ -201,6 +201,17 @@ class RoundStore:
         """What was answered to every ``ask``: what a ledger must agree with."""
         for (round_id,) in self._read("SELECT round FROM messages WHERE number = 1", ()):
             yield self.messages(round_id)[1]  # type: ignore[misc]  # number 1 is a reply
+
+    def heads(self) -> Iterator[tuple[Round, str]]:
+        """Every round with the hash of what was said last in it."""
+        last = "SELECT content FROM messages WHERE round = id ORDER BY number DESC LIMIT 1"
+        for *row, content in self._read(f"SELECT {_COLUMNS}, ({last}) FROM rounds", ()):  # noqa: S608
+            yield Round(*row), digest(content)
+
+    def free_rounds(self, peer: str, since: float) -> int:
+        """How many rounds a peer has opened since a time that were over before they cost anything."""
+        query = "SELECT COUNT(*) FROM rounds WHERE peer = ? AND opened >= ? AND epsilon = 0"
+        return int(self._read(query, (peer, since))[0][0])
 
     def spent_by(self, peer: str, since: float) -> tuple[int, float]:
         """How many rounds a peer has opened since a time, and what they may have cost."""

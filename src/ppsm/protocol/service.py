@@ -13,7 +13,6 @@ password. Whoever shows nothing is told nothing.
 import base64
 import binascii
 import hmac
-import ipaddress
 import logging
 import ssl
 import threading
@@ -62,12 +61,14 @@ from ppsm.protocol.messages import Request as SignedRequest
 from ppsm.protocol.round_pages import follower_page
 from ppsm.protocol.signatures import encoded
 from ppsm.protocol.transcript import Transcript
-from ppsm.protocol.transport import RefusedError
+from ppsm.protocol.transport import RefusedError, is_this_computer
 from ppsm.protocol.tuning import TUNING
 
 LOG = logging.getLogger("ppsm.protocol")
 OPEN_PATHS = ("/health", "/openapi.json")
 PAGE_PATHS = ("/",)
+# What every browser gets before it asks whoever sits there.
+NOT_ASKED_YET = "not asked yet"
 RoundPath = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Refusal} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
@@ -202,7 +203,7 @@ def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvi
             # Whoever shows a certificate must show a good one; whoever shows none needs a token.
             "ssl_cert_reqs": ssl.CERT_OPTIONAL,
         }
-    elif not _is_this_computer(host):
+    elif not is_this_computer(host):
         raise InputError(
             f"the service was to listen at {host} without TLS, expected an address of this computer alone: "
             "give --tls, or listen at 127.0.0.1."
@@ -224,13 +225,6 @@ def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvi
     if config.ssl is not None:
         config.ssl.sslobject_class = NotedHandshake
     return uvicorn.Server(config)
-
-
-def _is_this_computer(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class NotedHandshake(ssl.SSLObject):
@@ -318,7 +312,7 @@ class Door:
             await run_in_threadpool(note_refusal, self._desk, party, refusal)
             await refused(refusal)(scope, receive, send)
         except Exception as error:  # noqa: BLE001 - whatever fails must not end the service, or tell anything
-            LOG.error("%s failed with %s", scope["path"], type(error).__name__)  # noqa: TRY400
+            LOG.error("%r failed with %s", scope["path"], type(error).__name__)  # noqa: TRY400
             if not started:
                 trouble = RefusedError(500, "internal", "The follower failed on this request.")
                 await refused(trouble)(scope, receive, send)
@@ -357,6 +351,8 @@ class Door:
 
     def _insist_on_reader(self, headers: Headers) -> None:
         scheme, _, code = headers.get("authorization", "").partition(" ")
+        if not scheme:
+            raise RefusedError(401, NOT_ASKED_YET, "The page is for the follower's own people.")
         try:
             password = base64.b64decode(code, validate=True).partition(b":")[2]
         except (binascii.Error, ValueError):
@@ -369,7 +365,8 @@ class Door:
         most = self._desk.policy.largest_request_bytes
         declared = headers.get("content-length", "0")
         body, more = b"", True
-        if not declared.isdecimal() or int(declared) > most:
+        # More digits than that are no size, and Python would rather not read them.
+        if not declared.isdecimal() or len(declared) > len(str(most)) or int(declared) > most:
             raise RefusedError(413, "size", f"A request may have {most} bytes.")
         while more:
             message = await receive()
@@ -387,10 +384,11 @@ class Door:
 
 
 def note_refusal(desk: FollowerDesk, party: str | None, refusal: RefusedError) -> None:
-    """Put a refusal into the log and, but for rates, on the page."""
+    """Put a refusal into the log and, but for rates and for browsers that are about to ask, on the page."""
     caller = party or "nobody we know"
     LOG.warning("refused %s: %d %s", caller, refusal.status, refusal.code)
-    if refusal.status == 429:  # there is no end of them, and each note is a wait for the disk
+    # Of rates there is no end, and each note is a wait for the disk.
+    if refusal.status == 429 or refusal.code == NOT_ASKED_YET:
         return
     try:
         desk.store.note_refusal(caller, f"{refusal.status} {refusal.code}", str(refusal))
@@ -403,7 +401,9 @@ def refused(refusal: RefusedError) -> Response:
     body = plain(Refusal(code=refusal.code, message=str(refusal)))
     headers: dict[str, Any] = {}
     if refusal.status == 401:
-        headers["WWW-Authenticate"] = 'Basic realm="ppsm"' if refusal.code == "password" else "Bearer"
+        headers["WWW-Authenticate"] = (
+            'Basic realm="ppsm"' if refusal.code in ("password", NOT_ASKED_YET) else "Bearer"
+        )
     if refusal.passes:
         headers["Retry-After"] = "1"
     return JSONResponse(body, status_code=refusal.status, headers=headers)

@@ -8,7 +8,7 @@ from typing import Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
-from ppsm.errors import FileFormatError
+from ppsm.errors import FileFormatError, PpsmError
 from ppsm.files import write_bytes_atomically
 from ppsm.protocol.messages import (
     FOLLOWS,
@@ -22,6 +22,7 @@ from ppsm.protocol.messages import (
     RestoredMessage,
     Strict,
     plain,
+    purpose_of,
 )
 from ppsm.protocol.signatures import canonical, decoded, encoded, hash_of, is_signed_by
 
@@ -86,6 +87,8 @@ def check_transcript(transcript: Transcript, keys: Mapping[str, Ed25519PublicKey
     if not messages:
         return TranscriptCheck(("The transcript has no message.",))
     findings = [finding for index in range(len(messages)) for finding in _place(messages, index)]
+    if transcript.kept_by not in (messages[0].sender, messages[0].recipient):
+        findings.append(f"It is kept by '{transcript.kept_by}', who has no part in the round.")
     findings += _signatures(messages, keys)
     findings += _contents(messages)
     return TranscriptCheck(tuple(findings))
@@ -94,6 +97,8 @@ def check_transcript(transcript: Transcript, keys: Mapping[str, Ed25519PublicKey
 def compare_transcripts(one: Transcript, other: Transcript) -> TranscriptCheck:
     """Hold what one side has kept against what the other has."""
     names = one.kept_by, other.kept_by
+    if names[0] == names[1]:
+        return TranscriptCheck((f"Both were kept by '{names[0]}': compare with what the other has kept.",))
     for index, (first, second) in enumerate(zip(one.messages, other.messages, strict=False)):
         if encoded(first) != encoded(second):
             return TranscriptCheck(
@@ -154,6 +159,12 @@ def _contents(messages: Sequence[Request | Reply]) -> list[str]:
             )
         if (record.dataset, record.alpha, record.epsilon) != (terms.dataset, terms.alpha, terms.epsilon):
             findings.append("The noisy vector was made for other terms than the round's.")
+        if record.purpose != purpose_of(messages[0].round, messages[0].sender):
+            findings.append("The noisy vector was drawn for another round.")
+        try:
+            noisy.released.to_released()
+        except PpsmError as error:
+            findings.append(f"The noisy vector contradicts itself: {error}")
     if restored is not None and noisy is not None:
         parts = ("record", "receipt", "labels")
         if any(getattr(restored.released, part) != getattr(noisy.released, part) for part in parts):

@@ -3,6 +3,7 @@
 A transport may lose, repeat, delay or spoil what it carries: what arrives is checked by whoever receives it.
 """
 
+import ipaddress
 import ssl
 from collections.abc import Callable
 from typing import Protocol
@@ -105,6 +106,11 @@ class HttpTransport:
     def __init__(self, address: str, identity: Identity, *, timeout_s: float = 60.0) -> None:
         if not address.startswith(("https://", "http://")):
             raise InputError(f"the follower is '{address}', expected an address such as https://HOST:PORT.")
+        if address.startswith("http://") and not is_this_computer(httpx.URL(address).host):
+            raise InputError(
+                f"the follower is '{address}', which anybody on the way could read, token included: give an "
+                "address that begins with https."
+            )
         headers = {}
         token = identity.text(TOKEN)
         if token is not None:
@@ -156,6 +162,14 @@ def _refusal(status: int, body: bytes) -> ProtocolError:
     except ValidationError:
         return UnreachableError(f"HTTP status {status}")
     return RefusedError(status, told.code, told.message)
+
+
+def is_this_computer(host: str) -> bool:
+    """Whether what is sent there stays on this computer."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _no_context() -> ssl.SSLContext:

@@ -36,10 +36,15 @@ class ProtocolTuning:
     store_wait_s: float = 10.0
     # What SQLite may keep of it in memory.
     store_cache_kb: int = 256
+    # So many rounds of a party that end before they cost anything are kept, within its window: they take room
+    # on the disk, and nobody needs more.
+    most_free_rounds: int = 200
     # So many refusals are kept in the store, the newest ones.
     kept_refusals: int = 1000
     # So many rounds and refusals are on a page; the rest is in the store.
     shown: int = 50
+    # A smaller gap is rounding of the solvers, and a page says that there is none.
+    least_shown_gap: float = 1e-6
 
 
 TUNING = ProtocolTuning()

@@ -1,0 +1,34 @@
+"""``ppsm leader run`` and ``ppsm identities`` as somebody types them who is mistaken."""
+
+from pathlib import Path
+
+from tests.commands import ppsm
+
+
+def leader(root: Path, *more: str) -> tuple[int, str]:
+    """A round with nobody at the other end."""
+    done = ppsm(
+        *("leader", "run", "--follower", "https://127.0.0.1:9", "--case", "two_node", "--patience", "0"),
+        *("--identity", "ids/power", "--out", "round", *more),
+        cwd=root,
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_round_goes_on_with_the_settings_that_it_was_begun_with(tmp_path: Path) -> None:
+    assert ppsm("identities", "ids", "gas", "power", cwd=tmp_path).returncode == 0
+    code, said = leader(tmp_path)
+    assert (code, "does not answer" in said) == (7, True), said
+    code, said = leader(tmp_path, "--power-stress", "0.1")
+    assert (code, "begun with other settings (power stress)" in said) == (2, True), said
+    (tmp_path / "round" / "settings.json").write_text("[]")
+    assert leader(tmp_path)[0] == 2
+
+
+def test_names_and_times_that_make_no_identity_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    for arguments in (("Gas", "power"), ("gas", "gas"), ("gas", "--days", "-1"), ("gas", "--days", "1e9")):
+        done = ppsm("identities", "ids", *arguments, cwd=tmp_path)
+        assert done.returncode == 2, arguments
+        assert "rror: " in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr
+        assert not (tmp_path / "ids").exists()
