@@ -72,6 +72,9 @@ class MarketTuning:
     # Rows of the patterns have amounts of gas beside zeros and ones.
     pattern_feasibility: float = 1e-7
 
+    # So many relaxations, by power stress and network, are kept alive.
+    networks_kept: int = 8
+
     # --- gauc/plans.py: plans for a pattern
     # So often gas is set aside for what EM burns beyond the plan,
     hold_rounds: int = 4

@@ -16,6 +16,7 @@ from ppsm.markets.gauc.pressure import PressureCheck
 from ppsm.markets.gauc.relaxation import AskedLevels, PlaceMap, PowerRelaxation
 from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.markets.model.followers import Followers, PowerAnswer
+from ppsm.markets.tuning import TUNING
 from ppsm.solvers.mip import SolveLimits
 
 
@@ -275,6 +276,19 @@ def test_a_refuted_bound_does_not_end_the_search(monkeypatch: pytest.MonkeyPatch
             assert search.is_confirmed(unlimited)
         assert search.bound_usd == pytest.approx(honest.bound_usd, rel=3e-4)
     assert refuted > 0
+
+
+def test_networks_that_noise_makes_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ppsm.markets.gauc.by_patterns.TUNING", replace(TUNING, networks_kept=2))
+    followers, demand, given = of_both_signs(3)
+    patterns = PricePatterns(followers)
+    for stress, asked in ((0.0, demand), (0.0, given), (0.0, demand), (0.1, demand)):
+        search = patterns.search(stress, asked)
+        assert search is not None
+        search.run(unlimited)
+    # the one unused for longest went, what was learned of its power stress did not
+    assert [stress for stress, _ in patterns._kept] == [0.0, 0.1]
+    assert patterns.learned(0.0)
 
 
 def test_coefficients_of_cuts_stay_small() -> None:

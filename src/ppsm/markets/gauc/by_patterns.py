@@ -68,10 +68,7 @@ class PricePatterns:
         gathered = areas.gathered(withdrawal)
         if gathered is None or (areas.of_junction[self._places.junctions] < 0).any():
             return None
-        if (power_stress, key) not in self._kept:
-            learned = self._learned.setdefault(power_stress, Learned())
-            self._kept[power_stress, key] = StressPatterns(self._followers, power_stress, areas, learned)
-        kept = self._kept[power_stress, key]
+        kept = self._stress(power_stress, key, areas)
         search = PatternSearch(
             kept.relaxation,
             kept.market,
@@ -81,6 +78,21 @@ class PricePatterns:
             kept.learned.steps,
         )
         return DemandPatterns(kept, search, gathered)
+
+    def _stress(self, power_stress: float, gives: bytes, areas: GasAreas) -> StressPatterns:
+        """What is kept of a power stress and network, made where it is not; the one unused for longest goes.
+
+        Each keeps a relaxation alive, and noise has many ways to make demands negative, each a network.
+        """
+        key = (power_stress, gives)
+        kept = self._kept.pop(key, None)
+        if kept is None:
+            learned = self._learned.setdefault(power_stress, Learned())
+            kept = StressPatterns(self._followers, power_stress, areas, learned)
+        self._kept[key] = kept
+        if len(self._kept) > TUNING.networks_kept:
+            del self._kept[next(iter(self._kept))]
+        return kept
 
     def learned(self, power_stress: float) -> tuple[Cut, ...]:
         """The cuts that are known of a power stress; each holds for every commitment and demand."""
