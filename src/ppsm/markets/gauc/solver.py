@@ -27,6 +27,7 @@ from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status, relative_gap
 
 _WITHOUT_PRICES = "unit commitment without prices"
+_RELAXED = "relaxed unit commitment without prices"
 _BY_FLOORS = "price floors"
 _BY_PATTERNS = "price patterns"
 
@@ -216,14 +217,17 @@ class Search:
             self._enumerate()
 
     def _run_large(self, *, proof: bool) -> None:
-        """Price patterns; floors where these leave little open, and rising levels where they find nothing."""
+        """Price patterns; floors where these leave little open, and rising levels where they find nothing.
+
+        A bound comes first: far from tight where prices bite, but no answer is left without a gap.
+        """
+        commitment = self.followers.commitment
+        self._raise_bound(commitment.bound_of_relaxation_usd(self.power_stress), _RELAXED)
         self._search_patterns(proof=proof)
         if self.best is None:
             base = self.commit_by_bids()
             if base is not None:
                 self._price_loop(base)
-        if proof and not math.isfinite(self.bound):
-            self.commit_by_bids()  # far from tight where prices bite, but no answer is left without a gap
         if proof and self._is_near():
             self._use_floors()
 

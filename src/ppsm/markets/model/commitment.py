@@ -9,6 +9,7 @@ give at least its first k blocks from every running unit. :class:`UnitCommitment
 once and changes coefficients of ``least_output`` for a level.
 """
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -221,7 +222,7 @@ class UnitCommitment:
             [self.system.fleets.get_loc(link.fleet) for link in case.links], dtype=int
         )
         self.burn_map = self._burn_map()
-        self._bases: dict[float, Basis] = {}
+        self._relaxations: dict[float, tuple[Basis, float]] = {}
 
     def _burn_map(self) -> SparseMatrix:
         """Daily burn by link as a linear function of the columns (MWh of gas per MW accepted for an hour)."""
@@ -299,11 +300,21 @@ class UnitCommitment:
 
         From nothing, so that what starts here does not depend on what was solved before.
         """
-        if power_stress not in self._bases:
+        return self._relaxation_of(power_stress)[0]
+
+    def bound_of_relaxation_usd(self, power_stress: float) -> float:
+        """What every commitment costs at least, whatever gas costs; minus infinity if that is not known."""
+        return self._relaxation_of(power_stress)[1]
+
+    def _relaxation_of(self, power_stress: float) -> tuple[Basis, float]:
+        if power_stress not in self._relaxations:
             relaxation = PersistentLp(self.loaded(power_stress), feasibility=TUNING.commitment_feasibility)
-            relaxation.solve()
-            self._bases[power_stress] = relaxation.basis()
-        return self._bases[power_stress]
+            solution = relaxation.solve()
+            bound = -math.inf
+            if solution.status is Status.PROVEN_OPTIMAL:
+                bound = solution.objective - TUNING.value_rounding * abs(solution.objective)
+            self._relaxations[power_stress] = relaxation.basis(), bound
+        return self._relaxations[power_stress]
 
     def solve_near_relaxation(
         self, power_stress: float, program: LinearProgram | None, limits: SolveLimits
