@@ -102,7 +102,7 @@ heat: $(READY)   ## heat and electricity over a year, Laplace against PPSM, and 
 WORKERS ?= 2
 EXPERIMENTS := table1 table2 figure3
 $(EXPERIMENTS): OUT ?= results/$@
-table1: $(READY) ## run all instances of the paper's Table 1 and report them (an hour on two cores)
+table1: $(READY) ## run all instances of the paper's Table 1 and report them (hours on two cores)
 table2: $(READY) ## the same for Table 2
 figure3: $(READY) ## the same for Figure 3
 $(EXPERIMENTS):
