@@ -114,9 +114,8 @@ class FollowerDesk:
         # Noise that is drawn and could not be put on the disk yet.
         self._unsaved: dict[str, Released] = {}
         self._newest: Receipt | None = None
-        # Rounds whose files are behind what was said.
-        self._behind: set[str] = set()
-        self._archiving = threading.Lock()
+        # Rounds whose files are behind what was said, and what was said last in them.
+        self._behind: dict[str, str] = {}
         for finding in disagreements(ledger, store):
             raise LedgerError(f"{finding} Restore the ledger or the rounds that belong together.")
         self._catch_up()
@@ -219,19 +218,28 @@ class FollowerDesk:
     def _write_down(self, round_id: str, kind: str) -> None:
         """Dossier, transcript and seal, where a round has come to something; all of it is in the store.
 
-        What cannot be written is left for the next round, or the next start.
+        What cannot be written is left for the next round that can, or the next start.
         """
-        if self.archive is None or kind not in ("restored", *LAST):
+        if kind not in ("restored", *LAST):
             return
-        with self._archiving:
-            self._behind.add(round_id)
-            for each in sorted(self._behind):
-                try:
-                    archive_round(self.archive, self.identity, self.store.messages(each))
-                except (OSError, PpsmError) as error:
-                    LOG.error("round %s is not in the archive yet: %s", each, type(error).__name__)  # noqa: TRY400
-                    return
-                self._behind.remove(each)
+        self._behind.pop(round_id, None)
+        if not self._archived(round_id):
+            self._behind[round_id] = kind
+            return
+        # Nobody says anything more in a round that is over: what one thread writes of it, all would.
+        for each, last in list(self._behind.items()):
+            if last in LAST and self._archived(each):
+                self._behind.pop(each, None)
+
+    def _archived(self, round_id: str) -> bool:
+        if self.archive is None:
+            return True
+        try:
+            archive_round(self.archive, self.identity, self.store.messages(round_id))
+        except (OSError, PpsmError) as error:
+            LOG.error("round %s is not in the archive yet: %s", round_id, type(error).__name__)  # noqa: TRY400
+            return False
+        return True
 
     def _insist_on_place(self, message: Request, kept: list[Request | Reply]) -> None:
         last = kept[-1] if kept else None
