@@ -85,6 +85,10 @@ class TinyMarket:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names, self.felt_names)
 
+    def least_cost_at(self, prices: FloatArray) -> None:
+        """There is no leader whose cost could be kept."""
+        del prices
+
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """Not asked here."""
         del decision, bands

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 from ppsm.arrays import FloatArray
 from ppsm.fidelity import Bands
-from ppsm.fidelity.problem import Norm
+from ppsm.fidelity.problem import HalfSpaces, Norm
 from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 
@@ -74,17 +74,17 @@ def brute_force(
     lower: FloatArray,
     upper: FloatArray,
     distance: Distance | None = None,
+    half_spaces: HalfSpaces | None = None,
 ) -> float:
     """The least distance over all patterns; infinite where nothing is faithful. Columns are bounded.
 
     Without a ``distance`` it is the squared one.
     """
     nothing = np.zeros(released.size)
+    distance = distance or Distance("l2", nothing, nothing)
     return min(
         (
-            _nearest(
-                follower, released, bands, state, lower, upper, distance or Distance("l2", nothing, nothing)
-            )
+            _nearest(follower, released, bands, state, lower, upper, distance, half_spaces)
             for state in _states(follower)
             if _dual_exists(follower, bands, state)
         ),
@@ -179,6 +179,7 @@ def _nearest(
     lower: FloatArray,
     upper: FloatArray,
     distance: Distance,
+    half_spaces: HalfSpaces | None,
 ) -> float:
     """Nearest parameter among answers in a state, by Clarabel over (x, move), in l1 also the moves' sizes."""
     program = follower.program
@@ -197,6 +198,9 @@ def _nearest(
     if extra:
         inequality += [moves - sizes, -moves - sizes]
         limits += [np.zeros(2 * entries)]
+    if half_spaces is not None:
+        inequality += [-half_spaces.weights @ moves]
+        limits += [half_spaces.weights @ released - half_spaces.least]
     if bands.value is not None:
         row = np.concatenate([program.cost, np.zeros(width - columns)])[None, :]
         middle = follower.sign * bands.value - program.offset

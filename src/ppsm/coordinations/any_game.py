@@ -21,6 +21,7 @@ from ppsm.interrupts import watched
 from ppsm.labels import VectorLike
 from ppsm.mechanism.band_game import enclosed_optimum
 from ppsm.mechanism.coordination import Decision, Outcome, published
+from ppsm.mechanism.published_cost import LeastCost
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.program import BilevelProgram
@@ -178,6 +179,11 @@ class GameCoordination:
     def market_result(self, demand: VectorLike) -> MarketResult:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names, self.felt_names)
+
+    def least_cost_at(self, prices: FloatArray) -> LeastCost | None:
+        """Nothing yet."""
+        del prices
+        return None
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """The leader's game over all vectors in the bands, see :mod:`ppsm.mechanism.band_game`."""

@@ -22,13 +22,17 @@ from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError
 from ppsm.fidelity.problem import Bands
 from ppsm.interrupts import watched
+from ppsm.markets.gauc.areas import GasAreas
+from ppsm.markets.gauc.relaxation import PowerRelaxation
 from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
-from ppsm.markets.model.followers import PowerAnswer
+from ppsm.markets.model.followers import Followers, PowerAnswer
 from ppsm.mechanism.band_game import BandedPrices, EntryBands
 from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.history import InventedDays, invent_days
+from ppsm.mechanism.published_cost import CostThere
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
+from ppsm.solvers.highs import solve_lp
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
 
@@ -66,6 +70,7 @@ class GaucCoordination(GasSide):
         self.gap, self.time_limit, self.proof = gap, time_limit, proof
         self.followers = self.solver.followers
         self._decided: dict[tuple[int, ...], PowerAnswer | None] = {}
+        self._relaxation: PowerRelaxation | None = None
         self.decisions_solved = 0
 
     @property
@@ -128,6 +133,13 @@ class GaucCoordination(GasSide):
         """What the markets publish."""
         return published(self.clear(demand), GAS, self.price_names, self.felt_names)
 
+    def least_cost_at(self, prices: FloatArray) -> "CostAtLevels":
+        """UC's relaxation at the levels and in the gas network that the prices ask for."""
+        if self._relaxation is None:
+            areas = GasAreas.of(self.case, np.zeros(len(self.case.junctions), dtype=np.bool_))
+            self._relaxation = PowerRelaxation(self.followers, self.power_stress, areas)
+        return CostAtLevels(self.followers, self.power_stress, self._relaxation, prices)
+
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """At most what was decided, while every price in the bands leaves its bids valid; no lower side."""
         power = decision.detail
@@ -144,6 +156,50 @@ class GaucCoordination(GasSide):
             if open_prices.highest(weights) > caps[plant]:
                 return "prices within the bands can make a selected bid invalid"
         return CostOfPrivacy(-math.inf, power.leader_cost_usd)
+
+
+class CostAtLevels:
+    """A bound of UC's cost while gas has given prices; convex in the demand (:class:`PowerRelaxation`)."""
+
+    def __init__(
+        self, followers: Followers, power_stress: float, relaxation: PowerRelaxation, prices: FloatArray
+    ) -> None:
+        self._followers, self._power_stress, self._relaxation = followers, power_stress, relaxation
+        areas, gas = relaxation.areas, followers.gas
+        reached = areas.of_junction >= 0
+        by_area = np.zeros(areas.count)
+        by_area[areas.of_junction[reached]] = prices[reached]
+        self._gas_limits = areas.limits_at(by_area)
+        self._levels = followers.levels.needed(prices[gas.plants])
+        self._asked = self._levels[relaxation.asked.link] >= relaxation.asked.level
+        self._reached = reached
+
+    def at(self, demand: FloatArray) -> CostThere | None:
+        """The relaxation beside a demand."""
+        areas = self._relaxation.areas
+        withdrawal = areas.gathered(self._followers.gas.market.withdrawal_mwh(demand))
+        if withdrawal is None:
+            return None
+        found = self._relaxation.solve(withdrawal, self._asked, self._gas_limits)
+        return (
+            None if found is None else CostThere(found.bound_usd, self._slope(found.withdrawal_usd_per_mwh))
+        )
+
+    def with_nothing_more(self, felt: FloatArray) -> FloatArray:
+        """What gas is worth at each plant where no place may burn more than a decision did."""
+        commitment, places = self._followers.commitment, self._relaxation.places
+        by_area = np.zeros(self._relaxation.areas.count)
+        program = commitment.at(self._power_stress, self._followers.levels.least_at(self._levels))
+        if program is not None:
+            limited = solve_lp(program.with_rows(places.burn, upper=places.gather @ felt))
+            if limited.status.has_answer:
+                worth = -limited.prices[program.shape[0] :]
+                np.maximum.at(by_area, self._relaxation.area_of_place, worth)
+        return self._slope(by_area)
+
+    def _slope(self, by_area: FloatArray) -> FloatArray:
+        at_junction = np.where(self._reached, by_area[self._relaxation.areas.of_junction], 0.0)
+        return np.asarray(self._followers.gas.market.demand_to_balance.T @ at_junction)
 
 
 def case_days(

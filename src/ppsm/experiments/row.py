@@ -94,6 +94,7 @@ class Row(Instance):
     decision_note: str | None = None
     cpu_2a: float | None = None
     cpu_2b: float | None = None
+    cpu_2c: float | None = None
     cpu_3a: float | None = None
     cpu_3b: float | None = None
     cpu_release: float | None = None

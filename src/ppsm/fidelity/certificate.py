@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 
 from ppsm.arrays import FloatArray, SparseMatrix
 from ppsm.bilevel.verify import Finding
+from ppsm.fidelity.problem import HalfSpaces
 from ppsm.program import LinearProgram
 
 TOLERANCE = 1e-6
@@ -56,6 +57,7 @@ class Claim:
     value_width: float
     prices: FloatArray | None
     price_width: FloatArray | None
+    half_spaces: HalfSpaces | None = None
 
     @property
     def typical_quantity(self) -> float:
@@ -141,6 +143,9 @@ def _verdict(claim: Claim, value: float, price_excess: float, found: list[Findin
         Finding("outside its public bounds", claim.names[index], int(index), float(outside[index]))
         for index in np.flatnonzero(outside > 0.0)
     )
+    missed = 0.0 if claim.half_spaces is None else claim.half_spaces.missed(claim.parameter)
+    if missed > TOLERANCE * max(claim.typical_quantity, float(np.abs(claim.parameter).sum())):
+        found.append(Finding("outside a half-space", "the released vector", 0, missed))
     return Certificate(
         value, value_excess, price_excess, max(0.0, float(outside.max(initial=0.0))), tuple(found)
     )

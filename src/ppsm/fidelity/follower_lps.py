@@ -22,7 +22,7 @@ from ppsm.errors import SolverError
 from ppsm.fidelity.scaled import Core, ScaledFollower
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import PersistentLp
+from ppsm.solvers.highs import LpSolution, PersistentLp
 from ppsm.status import Status
 
 
@@ -55,7 +55,25 @@ class FreeParameterLp:
 
         Infinite where nothing is left, minus infinity where the LP leaves it open.
         """
-        self._lp.set_cost(np.zeros(self._columns.size) if cost is None else cost)
+        try:
+            solution = self._solved(core, tight, np.zeros(self._columns.size) if cost is None else cost)
+        except SolverError:
+            return -INFINITY
+        if solution.status is Status.INFEASIBLE:
+            return INFINITY
+        return solution.objective if solution.status.has_answer else -INFINITY
+
+    def cheapest(self, core: Core, tight: IntArray, cost: FloatArray) -> FloatArray | None:
+        """The parameter of a cheapest (x, d) with some sides tight; None where the LP has no optimum."""
+        try:
+            solution = self._solved(core, tight, cost)
+        except SolverError:
+            return None
+        found = solution.columns[self._columns.size - core.reference.size :]
+        return np.clip(found, core.lower, core.upper) if solution.status.has_answer else None
+
+    def _solved(self, core: Core, tight: IntArray, cost: FloatArray) -> LpSolution:
+        self._lp.set_cost(cost)
         nothing = np.zeros(self._rows.size - 1)
         row_lower, row_upper, column_lower, column_upper = self.follower.bounds(nothing, tight=tight)
         self._lp.set_row_bounds(
@@ -66,13 +84,7 @@ class FreeParameterLp:
             np.concatenate([column_lower, core.lower]),
             np.concatenate([column_upper, core.upper]),
         )
-        try:
-            solution = self._lp.solve()
-        except SolverError:
-            return -INFINITY
-        if solution.status is Status.INFEASIBLE:
-            return INFINITY
-        return solution.objective if solution.status.has_answer else -INFINITY
+        return self._lp.solve()
 
     def is_feasible(self, core: Core, tight: IntArray) -> bool:
         """Whether any answer and parameter hold these sides tight; True where the LP leaves it open."""
@@ -122,6 +134,7 @@ class FollowerLps:
         With ``at_least`` the answer is the cheapest among those that cost no less.
         """
         row_lower, row_upper, column_lower, column_upper = self.follower.bounds(shift, tight=tight)
+        self._let_go_half_spaces(row_lower)
         rows = np.append(self._rows, self._rows.size)
         self._plain.set_row_bounds(rows, np.append(row_lower, at_least), np.append(row_upper, INFINITY))
         self._plain.set_column_bounds(self._columns, column_lower, column_upper)
@@ -170,6 +183,7 @@ class FollowerLps:
         column_lower: FloatArray,
         column_upper: FloatArray,
     ) -> DualPoint | None:
+        self._let_go_half_spaces(row_lower)
         lp.set_row_bounds(self._rows, row_lower, row_upper)
         lp.set_column_bounds(self._columns, column_lower, column_upper)
         solution = lp.solve()
@@ -189,6 +203,10 @@ class FollowerLps:
             prices=np.asarray(self.follower.transposed_map @ solution.prices),
             row_prices=solution.prices,
         )
+
+    def _let_go_half_spaces(self, row_lower: FloatArray) -> None:
+        """Half-spaces limit who chooses the parameter; here it is given, or a price is asked for."""
+        row_lower[row_lower.size - self.follower.half_spaces :] = -INFINITY
 
 
 def _with_trades(follower: ScaledFollower) -> LinearProgram:

@@ -259,6 +259,40 @@ class PublicBounds:
         return cls(parts[0], parts[1])
 
 
+@dataclass(frozen=True, eq=False)
+class HalfSpaces:
+    """What everybody knows about weighted sums of the entries: ``weights d >= least``, one row each."""
+
+    weights: FloatArray
+    least: FloatArray
+
+    def __post_init__(self) -> None:
+        weights = np.atleast_2d(np.array(self.weights, dtype=np.float64))
+        least = np.atleast_1d(np.array(self.least, dtype=np.float64))
+        if weights.shape[0] != least.size or not np.isfinite(weights).all() or not np.isfinite(least).all():
+            raise InputError(
+                f"the half-spaces have weights of shape {weights.shape} and {least.size} limits; expected "
+                "finite numbers, one row of weights for each limit."
+            )
+        # Rows of one size, so that tolerances mean the same in each.
+        size = np.abs(weights).max(axis=1, initial=0.0)
+        if not (size > 0.0).all():
+            raise InputError("a half-space has no weight that is not zero: leave it out.")
+        for name, value in (("weights", weights / size[:, None]), ("least", least / size)):
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    def missed(self, vector: FloatArray) -> float:
+        """By how much a vector misses the worst of them; 0 inside all."""
+        return float(np.max(self.least - self.weights @ vector, initial=0.0))
+
+    def and_also(self, other: "HalfSpaces | None") -> "HalfSpaces":
+        """These and others."""
+        if other is None:
+            return self
+        return HalfSpaces(np.vstack([self.weights, other.weights]), np.append(self.least, other.least))
+
+
 @dataclass(frozen=True)
 class SearchLimits:
     """When a search may stop: relative gap, nodes, wall-clock seconds; fewer if nothing faithful is found."""

@@ -16,13 +16,15 @@ from typing import ClassVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import INFINITY, FloatArray
+from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.errors import InputError, ModelError
+from ppsm.fidelity.bounds.convex import Relaxation
 from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
 from ppsm.fidelity.certificate import Certificate, Claim, check_witness
 from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.problem import (
     Bands,
+    HalfSpaces,
     MeasuredTotal,
     Method,
     Norm,
@@ -95,12 +97,13 @@ def restore(
 class Restorer:
     """The fidelity phase of one follower: matrices, scaling and warm LPs are shared by all vectors restored.
 
-    Not for use from several threads at once; each process or thread makes its own.
+    Not for use from several threads at once; each process or thread makes its own. ``half_spaces`` limit all
+    vectors that are restored.
     """
 
     _known: ClassVar["weakref.WeakKeyDictionary[Follower, Restorer]"] = weakref.WeakKeyDictionary()
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: Follower, half_spaces: HalfSpaces | None = None) -> None:
         if follower.curvature.nnz:
             raise ModelError(
                 "the follower's cost is quadratic; expected a linear one, which the fidelity phase needs: "
@@ -108,7 +111,8 @@ class Restorer:
             )
         self.program, self.parameter_map = follower.program, follower.parameter_map
         self.names, self.sign = follower.parameter_names, follower.sign
-        self.scaled = ScaledFollower.of(self.program, self.parameter_map)
+        self.half_spaces = half_spaces
+        self.scaled = ScaledFollower.of(self.program, self.parameter_map, half_spaces)
 
     @classmethod
     def of(cls, follower: Follower) -> "Restorer":
@@ -171,6 +175,28 @@ class Restorer:
             self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior, total
         )
 
+    def at_prices(
+        self,
+        prices: FloatArray,
+        released: PublicVector | ArrayLike,
+        bands: Bands,
+        bounds: tuple[ArrayLike, ArrayLike] | None,
+    ) -> "SamePrices | None":
+        """The vectors at which exactly these prices are optimal, the value in its band; None without one.
+
+        A published price is rounded; where some cost of the follower is as near as that, it is the price.
+        """
+        values, public = public_values(released, self.names), PublicBounds.of(bounds, self.names)
+        core = self.core(values, bands.checked(self.names), public, "l2", None)
+        exact = _at_costs(self.sign * prices, self.program.cost) / self.scaled.price_unit
+        self.lps.set_band(exact, exact)
+        dual = self.lps.dual(core.rows_at(core.reference))
+        if dual is None or not np.isfinite(dual.value):
+            return None
+        support = dual.support(self.lps.inequalities)
+        nearest = Relaxation(core).solve(support)
+        return None if nearest is None else SamePrices(core, self.lps, support, nearest.parameter)
+
     def search(self, core: Core, asked: SearchLimits, method: Method) -> SearchOutcome:
         """Run the search that suits a problem; a little of the gap is left to the polish."""
         limits = replace(asked, gap=TUNING.share_of_gap * asked.gap)
@@ -192,7 +218,8 @@ class Restorer:
         if seen.outcome is not None:
             return seen.outcome
         walker, best, bound = seen.walker, seen.best, seen.bound
-        if best and core.is_sum_of_sizes:
+        # Corners of the public bounds are not corners of half-spaces.
+        if best and core.is_sum_of_sizes and self.half_spaces is None:
             corners = CornerSearch(core, self.lps, best, time.perf_counter() + limits.seconds).run()
             if corners.status is Status.PROVEN_OPTIMAL:
                 return corners
@@ -205,6 +232,35 @@ class Restorer:
             prover = Prover(core, self.lps, limits, self.matrices, walker, best, monotone=monotone)
             players.insert(0, lambda: prover)
         return search_by_turns(limits, players, best, bound)
+
+
+@dataclass(frozen=True, eq=False)
+class SamePrices:
+    """The faithful vectors that share a dual: a polytope; ``nearest`` is that of the released vector."""
+
+    core: Core
+    lps: FollowerLps
+    support: IntArray
+    scaled_nearest: FloatArray
+
+    @property
+    def nearest(self) -> FloatArray:
+        """The vector that is nearest to the released one."""
+        return self.scaled_nearest * self.core.follower.quantity_unit
+
+    def farthest(self, weights: FloatArray) -> FloatArray | None:
+        """The vector whose weighted sum is largest; None where an LP does not find it."""
+        cost = np.zeros(self.core.follower.program.shape[1] + weights.size)
+        cost[-weights.size :] = -weights / (float(np.abs(weights).max(initial=0.0)) or 1.0)
+        found = self.lps.free_parameter.cheapest(self.core, self.support, cost)
+        return None if found is None else found * self.core.follower.quantity_unit
+
+
+def _at_costs(prices: FloatArray, costs: FloatArray) -> FloatArray:
+    """Prices moved to the nearest cost where one is near."""
+    known = np.unique(costs)
+    nearest = known[np.abs(prices[:, None] - known[None, :]).argmin(axis=1)]
+    return np.where(np.abs(nearest - prices) <= TUNING.at_cost * np.abs(prices), nearest, prices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,6 +437,8 @@ class _Task:
             value_width=bands.value_width,
             prices=bands.prices,
             price_width=bands.price_width,
+            half_spaces=self.restorer.half_spaces,
         )
         objective = core.objective(parameter / unit) * self.objective_unit
-        return parameter, check_witness(claim, witness.columns, witness.row_prices), claim, objective
+        of_market = witness.row_prices[: claim.program.shape[0]]
+        return parameter, check_witness(claim, witness.columns, of_market), claim, objective

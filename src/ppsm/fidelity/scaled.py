@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import Multipliers, multipliers_of
-from ppsm.fidelity.problem import Bands, MeasuredTotal, Norm, PublicBounds
+from ppsm.fidelity.problem import Bands, HalfSpaces, MeasuredTotal, Norm, PublicBounds
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.qp import QpWorkspace
@@ -66,7 +66,8 @@ class ScaledFollower:
     """``V(d) = min cost' x`` in scaled units, with one multiplier for each finite side of a row or column.
 
     A user's quantity is ``quantity_unit`` times the one here, a price ``price_unit`` times, a value the
-    product.
+    product. Half-spaces of the parameter are the last ``half_spaces`` rows of ``program``: whoever chooses a
+    parameter has to heed them, but they are no business of the follower's and have no multiplier.
     """
 
     program: LinearProgram
@@ -74,9 +75,12 @@ class ScaledFollower:
     sides: Multipliers
     quantity_unit: float
     price_unit: float
+    half_spaces: int = 0
 
     @classmethod
-    def of(cls, program: LinearProgram, parameter_map: SparseMatrix) -> Self:
+    def of(
+        cls, program: LinearProgram, parameter_map: SparseMatrix, half_spaces: HalfSpaces | None = None
+    ) -> Self:
         """Scale a follower."""
         numbers = np.concatenate(
             [program.row_lower, program.row_upper, program.column_lower, program.column_upper]
@@ -93,7 +97,32 @@ class ScaledFollower:
             column_upper=program.column_upper / quantity,
             offset=0.0,
         )
-        return cls(scaled, parameter_map, multipliers_of(scaled), quantity, price)
+        sides = multipliers_of(scaled)
+        if half_spaces is None:
+            return cls(scaled, parameter_map, sides, quantity, price)
+        # A row is ``answer's part - map d >= bound``: weights enter the map with the other sign.
+        count = half_spaces.least.size
+        none = sp.csr_array((count, program.shape[1]))
+        whole = scaled.with_rows(none, lower=half_spaces.least / quantity)
+        extended = sp.vstack([parameter_map, sp.csr_array(-half_spaces.weights)], format="csr")
+        return cls(whole, sp.csr_array(extended), sides, quantity, price, count)
+
+    @cached_property
+    def market(self) -> LinearProgram:
+        """The follower's own rows."""
+        kept = np.arange(self.program.shape[0] - self.half_spaces)
+        return self.program.part(kept, np.arange(self.program.shape[1])) if self.half_spaces else self.program
+
+    @property
+    def market_map(self) -> SparseMatrix:
+        """What the parameter adds to those."""
+        return self.parameter_map[: self.program.shape[0] - self.half_spaces, :]
+
+    @property
+    def half_space_rows(self) -> tuple[SparseMatrix, FloatArray]:
+        """Weights of the half-spaces and their limits, scaled."""
+        first = self.program.shape[0] - self.half_spaces
+        return -self.parameter_map[first:, :], self.program.row_lower[first:]
 
     @property
     def value_unit(self) -> float:

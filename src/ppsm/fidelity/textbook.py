@@ -111,19 +111,24 @@ def _set_limits(model: Any, form: Form, seconds: float, gap: float, feasibility:
 
 def _game(core: Core) -> BilevelProgram:
     """Problem (5) without its distance: the leader moves the parameter and sees value and prices."""
-    follower = core.follower.program.shifted(core.shift)
+    goods = core.follower.market_map
+    follower = core.follower.market.shifted(goods @ core.reference)
     rows, columns = follower.shape
     entries = core.reference.size
+    weights, least = core.follower.half_space_rows
+    none = sp.csr_array((least.size, columns)), sp.csr_array((least.size, rows))
+    cost = sp.csr_array(follower.cost[None, :])
     return BilevelProgram.from_arrays(
         follower=follower,
         leader_cost=np.zeros(entries),
-        coupling=-core.follower.parameter_map,
+        coupling=-goods,
         variable_lower=core.lower - core.reference,
         variable_upper=core.upper - core.reference,
-        response_matrix=sp.vstack([sp.csr_array(follower.cost[None, :]), sp.csr_array((entries, columns))]),
-        price_matrix=sp.vstack([sp.csr_array((1, rows)), core.follower.transposed_map]),
-        leader_lower=np.append(core.value_lower, core.price_lower),
-        leader_upper=np.append(core.value_upper, core.price_upper),
+        leader_matrix=sp.vstack([sp.csr_array((1 + entries, entries)), weights]),
+        response_matrix=sp.vstack([cost, sp.csr_array((entries, columns)), none[0]]),
+        price_matrix=sp.vstack([sp.csr_array((1, rows)), goods.T, none[1]]),
+        leader_lower=np.concatenate([[core.value_lower], core.price_lower, least - weights @ core.reference]),
+        leader_upper=np.concatenate([[core.value_upper], core.price_upper, np.full(least.size, np.inf)]),
     )
 
 

@@ -160,6 +160,8 @@ class Tuning:
     met: float = 1e-9
     # How far above a point a higher start is looked for.
     raise_by: float = 1e3
+    # A published price is a cost of the follower if it is off by no more than this share.
+    at_cost: float = 1e-3
     # Slopes along which a start is raised are measured by the largest, or by this if that is smaller.
     least_slope: float = 1e-12
     # The search within a box starts with so many times the penalty of the incumbent's half-space.

@@ -73,7 +73,7 @@ def insist_on_a_value(
         )
     at = feasible.columns[program.shape[1] :] / lps.follower.quantity_unit
     lps.set_band(np.full(len(names), -INFINITY), np.full(len(names), INFINITY))
-    value = lps.value(np.asarray(parameter_map @ at))
+    value = lps.value(np.asarray(lps.follower.parameter_map @ at))
     if value is not None and value[0] == -INFINITY:
         raise ModelError(
             "the follower's cost is unbounded below, so it has neither value nor prices; bound its variables."
@@ -96,9 +96,9 @@ def factor_by_branching(asked: Core, wider: Core, deadline: float) -> LeastFacto
 
 def _factor_game(asked: Core, wider: Core) -> BilevelProgram:
     """The leader chooses vector and factor; value and prices stay within bands that are linear in it."""
-    follower, entries = asked.follower, asked.reference.size
-    rows, columns = follower.program.shape
-    value = sp.csr_array(follower.program.cost[None, :])
+    entries, market, goods = asked.reference.size, asked.follower.market, asked.follower.market_map
+    rows, columns = market.shape
+    value = sp.csr_array(market.cost[None, :])
     parts = []
     for narrow, wide in (
         (np.append(asked.value_lower, asked.price_lower), np.append(wider.value_lower, wider.price_lower)),
@@ -111,18 +111,20 @@ def _factor_game(asked: Core, wider: Core) -> BilevelProgram:
     nothing = np.full(entries + 1, INFINITY)
     factor = sp.hstack([sp.csr_array((2 * (entries + 1), entries)), _column(-low_slope, -high_slope)])
     response = sp.vstack([value, sp.csr_array((entries, columns))])
-    prices = sp.vstack([sp.csr_array((1, rows)), follower.transposed_map])
+    prices = sp.vstack([sp.csr_array((1, rows)), goods.T])
+    weights, least = asked.follower.half_space_rows
+    count = least.size
     return BilevelProgram.from_arrays(
-        follower=follower.program,
+        follower=market,
         leader_cost=np.append(np.zeros(entries), 1.0),
-        coupling=sp.hstack([-follower.parameter_map, sp.csr_array((rows, 1))]),
+        coupling=sp.hstack([-goods, sp.csr_array((rows, 1))]),
         variable_lower=np.append(asked.lower, 1.0),
         variable_upper=np.append(asked.upper, INFINITY),
-        leader_matrix=factor,
-        response_matrix=sp.vstack([response, response]),
-        price_matrix=sp.vstack([prices, prices]),
-        leader_lower=np.concatenate([low, -nothing]),
-        leader_upper=np.concatenate([nothing, high]),
+        leader_matrix=sp.vstack([factor, sp.hstack([weights, sp.csr_array((count, 1))])]),
+        response_matrix=sp.vstack([response, response, sp.csr_array((count, columns))]),
+        price_matrix=sp.vstack([prices, prices, sp.csr_array((count, rows))]),
+        leader_lower=np.concatenate([low, -nothing, least]),
+        leader_upper=np.concatenate([nothing, high, np.full(count, INFINITY)]),
     )
 
 

@@ -139,6 +139,8 @@ class MarketTuning:
     target_rounding: float = 0.01
     # Values of two linear programs that differ by less than this part are equal.
     value_rounding: float = 1e-8
+    # Published prices that differ by less than this share of the largest are equal.
+    price_rounding: float = 1e-4
 
     # --- gauc/region.py: where the burn can be
     # The target enters in k$, so that its row is of the size of the others.

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, InputError
-from ppsm.fidelity.problem import Bands
+from ppsm.fidelity.problem import Bands, HalfSpaces
 from ppsm.games.follower import Follower
+from ppsm.mechanism.published_cost import LeastCost
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.status import Status
@@ -31,8 +32,9 @@ class Decision:
 
     ``felt`` is what is sent (for a game the leader's variables, for gas-aware unit commitment the daily burn
     of each plant); ``leader_cost`` is what the leader expects to pay for all of it, None where that was not
-    told. ``detail`` is whatever the coordination wants to remember of its own decision; it is not sent and
-    not recorded.
+    told. ``half_spaces`` are what the released vector should satisfy so that nothing cheaper is there
+    (:mod:`ppsm.mechanism.published_cost`). ``detail`` is whatever the coordination wants to remember of its
+    own decision; it is not sent and not recorded.
     """
 
     felt: FloatArray
@@ -42,9 +44,11 @@ class Decision:
     status: Status
     note: str = ""
     detail: Any = None
+    half_spaces: HalfSpaces | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is sent as plain JSON types."""
+        asked = self.half_spaces
         return {
             "names": list(self.names),
             "values": self.felt.tolist(),
@@ -52,6 +56,9 @@ class Decision:
             "cost": self.leader_cost,
             "status": self.status.value,
             "note": self.note,
+            "half_spaces": None
+            if asked is None
+            else {"weights": asked.weights.tolist(), "least": asked.least.tolist()},
         }
 
     @classmethod
@@ -59,6 +66,7 @@ class Decision:
         """Read what :meth:`to_dict` returned."""
         with reading("decision"):
             names = tuple(str(name) for name in fields["names"])
+            asked = fields["half_spaces"]
             return cls(
                 felt=frozen_vector(fields["values"], len(names), "the decision", names=names),
                 names=names,
@@ -66,6 +74,7 @@ class Decision:
                 leader_cost=_number(fields["cost"]),
                 status=Status(fields["status"]),
                 note=str(fields["note"]),
+                half_spaces=None if asked is None else HalfSpaces(asked["weights"], asked["least"]),
             )
 
 
@@ -244,6 +253,9 @@ class Coordination(FollowerSide, Protocol):
 
     def market_result(self, demand: ArrayLike) -> MarketResult:
         """Play the game and return what the market publishes; an error where it cannot be played."""
+
+    def least_cost_at(self, prices: FloatArray) -> LeastCost | None:
+        """A bound of the leader's cost while the market has these prices; None where none is known."""
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """What encloses the leader's cost for all vectors in the bands; or one clause on why nothing does."""

@@ -7,6 +7,7 @@ step  party    sees                           does
                                               with noise of its own; the ledger is charged first, once
 2a    leader   D~, public                     M_L predicts prices
 2b    leader   D~, public, predicted prices   decides with these prices fixed, sends the decision
+2c    leader   D~, public, published cost     of a published decision: what its cost says about D, sent too
 3a    follower D~, the decision, public       M_F predicts its value and prices
 3b    follower D~, the decision, predictions  fidelity problem -> D^, released
 ===== ======== ============================== ========================================================
@@ -29,7 +30,14 @@ from ppsm.mechanism.first_step import Laplace, Release
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance
 from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor
 from ppsm.mechanism.prior import PublicPrior
-from ppsm.mechanism.steps import StepLog, decide, predict_outcome, predict_prices, restore_fidelity
+from ppsm.mechanism.steps import (
+    StepLog,
+    decide,
+    keep_cost,
+    predict_outcome,
+    predict_prices,
+    restore_fidelity,
+)
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.measurements import Split, best_share
 from ppsm.privacy.provenance import Provenance
@@ -134,7 +142,24 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         """Steps 2a and 2b: the leader's."""
         self._refuse(noisy, coordination, predictor)
         prices = predict_prices(log, noisy, coordination, predictor)
-        return decide(log, noisy, coordination, prices, predictor.publication)
+        decision = decide(log, noisy, coordination, prices, predictor.publication)
+        published = None if predictor.publication is None else predictor.publication.result
+        if published is None or published.felt is None:
+            return decision
+        if coordination.least_cost_at(published.prices) is None:
+            return decision
+        bands = self.bands(Prediction(published.value, published.prices), coordination)
+        return keep_cost(
+            log,
+            noisy,
+            coordination,
+            decision,
+            bands,
+            published,
+            norm=self.norm,
+            prior=self.prior,
+            limits=self.limits,
+        )
 
     def answer(
         self, log: StepLog, noisy: Released, side: FollowerSide, predictor: Predictor, decision: Decision

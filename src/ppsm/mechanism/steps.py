@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,15 +15,17 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.certificate import Claim, certify
-from ppsm.fidelity.problem import Bands, Norm, SearchLimits, measured_entries
+from ppsm.fidelity.problem import Bands, HalfSpaces, Norm, SearchLimits, measured_entries
 from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.result import FidelityResult
+from ppsm.games.follower import Follower
 from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, published_decision
 from ppsm.mechanism.dossier import Step
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
+from ppsm.mechanism.published_cost import Days, KeptCost, half_spaces_that_keep
 from ppsm.mechanism.tuning import TUNING
-from ppsm.privacy.publication import Publication
+from ppsm.privacy.publication import MarketResult, Publication
 from ppsm.privacy.released import Released, require_released
 from ppsm.status import Status
 
@@ -130,30 +132,109 @@ def restore_fidelity(
 ) -> FidelityResult:
     """Step 3b: the nearest vector that is faithful to the market, problem (5) of the paper."""
     require_released(noisy, "demand of step 3b")
-    knowledge = None if prior is None else prior.with_noise(noisy.record.scale)
+    asked = _Asked(noisy, coordination, decision, bands, norm, prior, limits)
 
     def solve() -> FidelityResult:
-        # of its own: a warm one would let the last digits depend on what was restored before
-        restorer = Restorer(coordination.follower_at(decision))
+        if decision.half_spaces is not None:
+            wished = asked.nearest(decision.half_spaces)
+            if wished.status.has_answer:
+                return wished
+        return asked.nearest_at_all()
 
-        def nearest(asked: Bands) -> FidelityResult:
-            bounds = coordination.public_bounds
-            return restorer.restore(noisy, asked, bounds, norm=norm, prior=knowledge, limits=limits)
+    inputs = ["noisy demand", "leader's decision", "predicted value"]
+    inputs += ["predicted prices"] * (bands.prices is not None) + ["public prior"] * (prior is not None)
+    return log.run("3b", FOLLOWER, (*inputs, "public bounds"), solve, fidelity_output)
 
-        found = nearest(bands)
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What step 3b is asked for; every search has a restorer of its own.
+
+    A warm one would let the last digits depend on what was restored before.
+    """
+
+    noisy: Released
+    side: FollowerSide
+    decision: Decision
+    bands: Bands
+    norm: Norm
+    prior: PublicPrior | None
+    limits: SearchLimits
+
+    @property
+    def follower(self) -> Follower:
+        """The market beside the decision."""
+        return self.side.follower_at(self.decision)
+
+    def nearest(self, half_spaces: HalfSpaces) -> FidelityResult:
+        """The nearest faithful vector in half-spaces, which are a wish: bands are not widened for them."""
+        restorer = Restorer(self.follower, half_spaces)
+        limits = replace(self.limits, seconds=min(self.limits.seconds, TUNING.cost_seconds))
+        return self._restored(restorer, self.bands, limits, elastic=False)
+
+    def nearest_at_all(self) -> FidelityResult:
+        """The nearest vector, in wider bands if these are empty."""
+        restorer, bands = Restorer(self.follower), self.bands
+        found = self._restored(restorer, bands, self.limits, elastic=True)
         # No widening of both bands was found in time: ask for less, and say how wide they are at the answer.
         for less in (Bands(bands.value, bands.value_width), Bands()):
             if not found.status.has_answer:
-                found = _with_widening(nearest(less), bands)
+                found = _with_widening(self._restored(restorer, less, self.limits, elastic=True), bands)
         if not found.status.has_answer:
             raise SolverError(
                 f"the fidelity problem has no answer ({found.explanation}): give it more time with limits=..."
             )
         return found
 
-    inputs = ["noisy demand", "leader's decision", "predicted value"]
-    inputs += ["predicted prices"] * (bands.prices is not None) + ["public prior"] * (prior is not None)
-    return log.run("3b", FOLLOWER, (*inputs, "public bounds"), solve, fidelity_output)
+    def _restored(
+        self, restorer: Restorer, bands: Bands, limits: SearchLimits, *, elastic: bool
+    ) -> FidelityResult:
+        knowledge = None if self.prior is None else self.prior.with_noise(self.noisy.record.scale)
+        return restorer.restore(
+            self.noisy,
+            bands,
+            self.side.public_bounds,
+            norm=self.norm,
+            prior=knowledge,
+            elastic=elastic,
+            limits=limits,
+        )
+
+
+def keep_cost(
+    log: StepLog,
+    noisy: Released,
+    coordination: Coordination,
+    decision: Decision,
+    bands: Bands,
+    result: MarketResult,
+    *,
+    norm: Norm,
+    prior: PublicPrior | None,
+    limits: SearchLimits,
+) -> Decision:
+    """Step 2c: what the published cost of the decision says about the demand.
+
+    The leader repairs the noisy demand as the follower will, and looks for a cheaper day on it.
+    """
+    require_released(noisy, "demand of step 2c")
+    asked = _Asked(noisy, coordination, decision, bands, norm, prior, limits)
+
+    def restored(half_spaces: HalfSpaces | None) -> FloatArray | None:
+        found = asked.nearest_at_all() if half_spaces is None else asked.nearest(half_spaces)
+        return found.parameter if found.status.has_answer else None
+
+    def held() -> Decision:
+        prices = coordination.entry_prices(result.prices)
+        same = Restorer(asked.follower).at_prices(prices, noisy, bands, coordination.public_bounds)
+        if same is None:
+            return decision
+        kept = KeptCost(result.leader_cost, decision.felt, same)
+        days = Days(coordination.least_cost_at, coordination.clear, result.prices)
+        return replace(decision, half_spaces=half_spaces_that_keep(kept, restored, days))
+
+    inputs = ("noisy demand", "published decision and cost", "public models")
+    return log.run("2c", LEADER, inputs, held, Decision.to_dict)
 
 
 def _with_widening(found: FidelityResult, bands: Bands) -> FidelityResult:

@@ -1,4 +1,4 @@
-"""The tuning numbers of the mechanism: what predictors learn from, and how far bands may open."""
+"""The tuning numbers of the mechanism: what predictors learn from, how far bands open, how a cost is kept."""
 
 from dataclasses import dataclass
 
@@ -25,6 +25,18 @@ class MechanismTuning:
     widening_ratio: float = 1.01
     # Seconds for each side of what encloses the leader's optimum over the bands.
     band_game_seconds: float = 10.0
+    # A published cost counts as kept if a day is cheaper by no more than this share of it, and two costs as
+    # equal if they differ by no more than the second.
+    cost_slack: float = 2e-4
+    cost_rounding: float = 1e-6
+    # Of a day with other prices more is asked for, by this share: many others are like it.
+    cost_margin: float = 0.03
+    # Half-spaces that keep it, steps uphill to find one, and halvings of the last step.
+    cost_rounds: int = 8
+    cost_climbs: int = 6
+    cost_halvings: int = 6
+    # Seconds for a search within half-spaces: they are a wish, and an empty one may take long to show.
+    cost_seconds: float = 3.0
 
 
 TUNING = MechanismTuning()

@@ -107,6 +107,19 @@ class GasAreas:
         pack = np.full(self.count, self.pack_mwh)
         return np.concatenate([self.supply_mwh, self.capacity_mwh, pack])
 
+    def limits_at(self, price_usd_per_mwh: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bounds of these columns at which prices by area are optimal: what is cheaper is taken in full.
+
+        Prices that differ by less than rounding are equal.
+        """
+        near = TUNING.price_rounding * float(np.abs(price_usd_per_mwh).max(initial=0.0))
+        there = price_usd_per_mwh[self.supply_area]
+        rise = price_usd_per_mwh[self.downstream] - price_usd_per_mwh[self.upstream]
+        worth = np.concatenate([there - self.supply_usd_per_mwh, rise, -price_usd_per_mwh])
+        upper = self.upper_mwh()
+        full = (worth > near) & np.isfinite(upper)
+        return np.where(full, upper, 0.0), np.where(worth < -near, 0.0, upper)
+
 
 def _contracted(count: int, arcs: list[tuple[int, int, float]], own: BoolArray) -> IntArray:
     """The junction whose price each junction has; -1 where no gas comes from anywhere."""

@@ -39,13 +39,17 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """The cheapest point of the relaxation: a bound, its burn by place, its columns and the cut it proves."""
+    """The cheapest point of the relaxation: a bound, its burn by place, its columns and the cut it proves.
+
+    ``withdrawal_usd_per_mwh`` is what one more MWh withdrawn from each area costs.
+    """
 
     bound_usd: float
     burn_mwh: FloatArray
     columns: FloatArray
     cut: Cut
     is_served: bool
+    withdrawal_usd_per_mwh: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +164,8 @@ class PowerRelaxation:
         power_usd = bound - missed_gas_usd
         cut = Cut(power_usd + float(price @ burn) - float(weight @ asked), price, weight)
         is_served = bool(beyond.sum() <= TUNING.missed)
-        return Relaxed(bound, burn, solution.columns[: self.power_width], cut, is_served)
+        columns = solution.columns[: self.power_width]
+        return Relaxed(bound, burn, columns, cut, is_served, solution.prices[balance])
 
     def _start_near(self, limits: FloatArray) -> None:
         """Start from the basis of the solve whose levels and gas bounds differ least, the latest of them.

@@ -1,0 +1,236 @@
+"""What a published decision cost says about the demand: half-spaces in which the leader finds no cheaper day.
+
+Value and prices at the published decision do not fix what the leader could do instead. Where it held back to
+stay below a step of prices, a faithful vector may leave room below that step, and the leader's game on the
+released vector is cheaper than the one that was published. A day that is cheaper there was not to be had
+with the true data; so the cost, which is public, says something about them.
+
+With the market's prices ``y`` fixed, the leader's least cost is (up to its integers) a linear program in
+which the demand ``d`` is a right-hand side. Its optimum ``c(d)`` is convex, and the dual found at any ``u``
+gives ``c(d) >= c(u) + g'(d - u)``. Hence in the half-space
+
+    g'd  >=  C - c(u) + g'u
+
+no decision with these prices costs less than ``C``: enough, and linear. Which ``u`` is a good one is the
+question. It should be near, have ``c(u)`` about ``C``, and be faithful itself, so that the half-space holds a
+faithful vector. The vectors at which exactly the published prices are optimal, and the value is in its band,
+are a polytope: from the nearest of them we go to its end in the direction of ``g`` (an LP) as long as the
+cost rises, and back along the last step to where it is ``C``.
+
+The other side is easier: vectors at which the published cost can be had at the published prices are a convex
+set, and every tangent above it cuts off nothing that is true.
+
+Other prices than the published ones may be cheaper as well. They are found by playing the game on what would
+be released, and kept out in the same way. All of it is made of released and public figures.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ppsm.arrays import FloatArray
+from ppsm.fidelity.problem import HalfSpaces
+from ppsm.fidelity.restore import SamePrices
+from ppsm.mechanism.tuning import TUNING
+
+
+@dataclass(frozen=True, eq=False)
+class CostThere:
+    """The leader's least cost at a demand, and by how much it rises with each entry."""
+
+    cost: float
+    slope: FloatArray
+
+    def half_space(self, demand: FloatArray, least: float) -> HalfSpaces:
+        """Where the cost is at least that much, by the tangent at this demand."""
+        return HalfSpaces(self.slope, np.array([least - self.cost + float(self.slope @ demand)]))
+
+
+class LeastCost(Protocol):
+    """A lower bound of the leader's cost with the market's prices fixed, convex in the demand."""
+
+    def at(self, demand: FloatArray) -> CostThere | None:
+        """The bound at a demand; None where it could not be told."""
+
+    def with_nothing_more(self, felt: FloatArray) -> FloatArray:
+        """Slopes where the leader can have no more than a decision took, anywhere: a direction to try."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptCost:
+    """Brings the cost of what would be released to what was published."""
+
+    published: float
+    felt: FloatArray
+    same_prices: SamePrices
+
+    @property
+    def _slack(self) -> float:
+        """What is aimed at, and as much again before it counts as missed."""
+        return TUNING.cost_slack * abs(self.published)
+
+    @property
+    def least(self) -> float:
+        """What counts as the published cost: its own proof and relaxed integers have gaps."""
+        return self.published - self._slack
+
+    @property
+    def most(self) -> float:
+        """Beyond this a day is dearer than the published one, whatever the integers are."""
+        return self.published + self._slack
+
+    def ceiling(self, bound: LeastCost, released: FloatArray) -> HalfSpaces | None:
+        """A half-space with every vector that allows the published cost at the published prices.
+
+        None where the vector allows it. The tangent is below the bound, so nothing true is lost.
+        """
+        there = bound.at(released)
+        if there is None or there.cost <= self.most + self._slack:
+            return None
+        return CostThere(-there.cost, -there.slope).half_space(released, -self.most)
+
+    def floor(self, bound: LeastCost, released: FloatArray, margin: float = 0.0) -> HalfSpaces | None:
+        """A half-space without a cheaper day, near what would be released; None where none is needed.
+
+        A ``margin`` (of the published cost) asks for more where it is to be had.
+        """
+        there = bound.at(released)
+        if there is None or there.cost >= self.least - self._slack:
+            return None
+        goal = self.least + margin * abs(self.published)
+        best: tuple[FloatArray, CostThere] | None = None
+        for direction in self._directions(bound, there):
+            found = self._raised(bound, direction, goal)
+            if found is not None and (best is None or found[1].cost > best[1].cost):
+                best = found
+            if best is not None and best[1].cost >= goal:
+                break
+        if best is None or best[1].cost <= there.cost + TUNING.cost_rounding * abs(self.published):
+            return None
+        point, at_point = best
+        reached = at_point.cost - TUNING.cost_rounding * abs(self.published)
+        return at_point.half_space(point, min(goal, reached))
+
+    def _directions(self, bound: LeastCost, there: CostThere) -> Iterator[FloatArray]:
+        """Uphill; where that ends too low, towards what is dear if the leader can have nothing more."""
+        yield there.slope
+        steepest = bound.with_nothing_more(self.felt)
+        yield steepest
+        yield _of_size_one(there.slope) + _of_size_one(steepest)
+
+    def _raised(
+        self, bound: LeastCost, direction: FloatArray, goal: float
+    ) -> tuple[FloatArray, CostThere] | None:
+        """Go along a direction, then uphill, from vertex to vertex; stop where the cost is the goal."""
+        point = self.same_prices.nearest
+        here = bound.at(point)
+        if here is None or here.cost >= goal:
+            return None if here is None else (point, here)
+        for _ in range(TUNING.cost_climbs):
+            end = self.same_prices.farthest(direction)
+            there = None if end is None else bound.at(end)
+            if end is None or there is None:
+                return None
+            if there.cost >= goal:
+                return self._back_to(goal, bound, point, end, there)
+            if there.cost <= here.cost + TUNING.cost_rounding * abs(self.published):
+                break
+            point, here, direction = end, there, there.slope
+        return point, here
+
+    def _back_to(
+        self, goal: float, bound: LeastCost, low: FloatArray, high: FloatArray, at_high: CostThere
+    ) -> tuple[FloatArray, CostThere]:
+        """The place between two points where a cost that is beyond the goal at the second just reaches it."""
+        enough = goal + self._slack
+        for _ in range(TUNING.cost_halvings):
+            if at_high.cost <= enough:
+                break
+            middle = 0.5 * (low + high)
+            there = bound.at(middle)
+            if there is None:
+                break
+            if there.cost >= goal:
+                high, at_high = middle, there
+            else:
+                low = middle
+        return high, at_high
+
+
+def _of_size_one(slopes: FloatArray) -> FloatArray:
+    largest = float(np.abs(slopes).max(initial=0.0))
+    return slopes / largest if largest > 0.0 else slopes
+
+
+class Cleared(Protocol):
+    """A game that was played: what the leader pays and the market's prices, None without an answer."""
+
+    @property
+    def leader_cost(self) -> float | None:
+        """What the leader pays."""
+
+    @property
+    def prices(self) -> FloatArray | None:
+        """The market's prices."""
+
+
+@dataclass(frozen=True, eq=False)
+class Days:
+    """What the leader can say of a vector: bounds at given prices, and the game played on it."""
+
+    least_cost_at: Callable[[FloatArray], LeastCost | None]
+    clear: Callable[[FloatArray], Cleared]
+    published_prices: FloatArray
+
+    def needed(self, kept: KeptCost, released: FloatArray) -> Iterator[HalfSpaces | None]:
+        """Half-spaces that keep the cost, the cheapest to find first; the game is played only for the last.
+
+        With the published prices the day must be neither dearer nor cheaper; another day only not cheaper,
+        and some more, because many others are like it.
+        """
+        same = self.least_cost_at(self.published_prices)
+        if same is not None:
+            yield kept.ceiling(same, released)
+            yield kept.floor(same, released)
+        played = self.clear(released)
+        if played.leader_cost is None or played.prices is None or played.leader_cost >= kept.least:
+            return
+        other = self.least_cost_at(played.prices)
+        if other is not None:
+            yield kept.floor(other, released, TUNING.cost_margin)
+
+
+def half_spaces_that_keep(
+    kept: KeptCost, restored: Callable[[HalfSpaces | None], FloatArray | None], days: Days
+) -> HalfSpaces | None:
+    """Half-spaces that keep the published cost, as far as they leave anything faithful.
+
+    ``restored`` is step 3b within half-spaces, None where nothing is left.
+    """
+    half_spaces: HalfSpaces | None = None
+    released = restored(None)
+    for _ in range(TUNING.cost_rounds):
+        better = None if released is None else _better(kept, restored, days, released, half_spaces)
+        if better is None:
+            break
+        half_spaces, released = better
+    return half_spaces
+
+
+def _better(
+    kept: KeptCost,
+    restored: Callable[[HalfSpaces | None], FloatArray | None],
+    days: Days,
+    released: FloatArray,
+    half_spaces: HalfSpaces | None,
+) -> tuple[HalfSpaces, FloatArray] | None:
+    """One more half-space and what is released within it; None where none is needed or leaves anything."""
+    for found in days.needed(kept, released):
+        if found is not None:
+            wider = found.and_also(half_spaces)
+            nearest = restored(wider)
+            if nearest is not None:
+                return wider, nearest
+    return None
