@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.coordinations.fixed_prices import Public, Sides, decide_at_prices
+from ppsm.coordinations.fixed_prices import CostAtPrices, Public, Sides, decide_at_prices
 from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.problem import Bands, PublicBounds
 from ppsm.games.follower import Follower
@@ -21,7 +21,6 @@ from ppsm.interrupts import watched
 from ppsm.labels import VectorLike
 from ppsm.mechanism.band_game import enclosed_optimum
 from ppsm.mechanism.coordination import Decision, Outcome, published
-from ppsm.mechanism.published_cost import LeastCost
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.program import BilevelProgram
@@ -180,10 +179,12 @@ class GameCoordination:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names, self.felt_names)
 
-    def least_cost_at(self, prices: FloatArray) -> LeastCost | None:
-        """Nothing yet."""
-        del prices
-        return None
+    def least_cost_at(self, prices: FloatArray) -> CostAtPrices | None:
+        """The leader's problem with prices fixed, integers relaxed; None beside other followers."""
+        if self._sides.other_columns.size:
+            return None
+        minimised = self._follower.sign * self._checked_prices(prices)
+        return CostAtPrices(self._sides, self._follower.parameter_map, minimised)
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """The leader's game over all vectors in the bands, see :mod:`ppsm.mechanism.band_game`."""

@@ -29,8 +29,9 @@ import scipy.sparse as sp
 from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.coordinations.tuning import TUNING
+from ppsm.mechanism.published_cost import CostThere
 from ppsm.program import BilevelProgram, LinearProgram
-from ppsm.solvers.highs import solve_mip_with_highs
+from ppsm.solvers.highs import PersistentLp, solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
 
@@ -318,3 +319,60 @@ class _Problem:
         others += program.price_cost[sides.other_rows] @ point.prices
         cost = float(self.leader_cost @ point.columns + others) + self.price_term + program.offset
         return program.leader_sign * cost + 0.0
+
+
+class CostAtPrices:
+    """The leader's least cost while the market has given prices, integers relaxed: an LP in the demand.
+
+    Rows with a price are tight and columns with a reduced cost are at their bound, which is what makes the
+    prices optimal. Games with other followers are not of this form.
+    """
+
+    def __init__(self, sides: Sides, parameter_map: SparseMatrix, prices: FloatArray) -> None:
+        program, follower = sides.program, sides.follower
+        self.sign = program.leader_sign
+        self._map, self._rows = parameter_map, np.arange(sides.rows.size)
+        self._fixed = float(program.price_cost @ prices) + program.offset
+        largest = float(np.abs(follower.cost).max(initial=1.0))
+        self._row_bounds = _tight(follower.row_lower, follower.row_upper, prices, largest)
+        reduced = follower.cost - follower.matrix.T @ prices
+        answers = _tight(follower.column_lower, follower.column_upper, reduced, largest)
+        shift = program.price_matrix @ prices
+        matrix = sp.block_array(
+            [[program.coupling, follower.matrix], [program.leader_matrix, program.response_matrix]],
+            format="csr",
+        )
+        self._lp = PersistentLp(
+            LinearProgram.of(
+                np.concatenate([program.leader_cost, program.response_cost]),
+                sp.csr_array(matrix),
+                row_lower=np.concatenate([self._row_bounds[0], program.leader_lower - shift]),
+                row_upper=np.concatenate([self._row_bounds[1], program.leader_upper - shift]),
+                column_lower=np.concatenate([program.variable_lower, answers[0]]),
+                column_upper=np.concatenate([program.variable_upper, answers[1]]),
+            )
+        )
+
+    def at(self, demand: FloatArray) -> CostThere | None:
+        """The optimum at a demand; None where it cannot have these prices."""
+        moved = self._map @ demand
+        self._lp.set_row_bounds(self._rows, self._row_bounds[0] + moved, self._row_bounds[1] + moved)
+        solution = self._lp.solve()
+        if not solution.status.has_answer:
+            return None
+        slope = np.asarray(self._map.T @ solution.prices[self._rows])
+        return CostThere(solution.objective + self._fixed, slope)
+
+    def with_nothing_more(self, felt: FloatArray) -> FloatArray:
+        """No direction beside the slope is known."""
+        del felt
+        return np.zeros(self._map.shape[1])
+
+
+def _tight(
+    lower: FloatArray, upper: FloatArray, duals: FloatArray, size: float
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds with the sides tight that a dual holds."""
+    above = (duals > TUNING.price_rounding * size) & np.isfinite(lower)
+    below = (duals < -TUNING.price_rounding * size) & np.isfinite(upper)
+    return np.where(below, upper, lower), np.where(above, lower, upper)

@@ -16,6 +16,9 @@ class CoordinationTuning:
         A violated row of a game's leader weighs this many times the largest price.
     rounding
         What a solve of step 2b may be off by, where the next one must allow what it found.
+    price_rounding
+        Share of the largest cost below which a price or reduced cost counts as zero: published ones are
+        rounded.
     decision_seconds
         For each solve of step 2b.
     decision_gap
@@ -31,6 +34,7 @@ class CoordinationTuning:
     inconsistency: float = 0.02
     violation_weight: float = 1e3
     rounding: float = 1e-9
+    price_rounding: float = 1e-4
     decision_seconds: float = 60.0
     decision_gap: float = 0.01
     decision_feasibility: float = 1e-7

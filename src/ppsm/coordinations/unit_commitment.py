@@ -161,6 +161,8 @@ class GaucCoordination(GasSide):
 class CostAtLevels:
     """A bound of UC's cost while gas has given prices; convex in the demand (:class:`PowerRelaxation`)."""
 
+    sign = 1.0
+
     def __init__(
         self, followers: Followers, power_stress: float, relaxation: PowerRelaxation, prices: FloatArray
     ) -> None:

@@ -146,7 +146,8 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         published = None if predictor.publication is None else predictor.publication.result
         if published is None or published.felt is None:
             return decision
-        if coordination.least_cost_at(published.prices) is None:
+        same = coordination.least_cost_at(published.prices)
+        if same is None:
             return decision
         bands = self.bands(Prediction(published.value, published.prices), coordination)
         return keep_cost(
@@ -156,6 +157,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             decision,
             bands,
             published,
+            same,
             norm=self.norm,
             prior=self.prior,
             limits=self.limits,

@@ -49,7 +49,14 @@ class CostThere:
 
 
 class LeastCost(Protocol):
-    """A lower bound of the leader's cost with the market's prices fixed, convex in the demand."""
+    """A lower bound of the leader's cost with the market's prices fixed, convex in the demand.
+
+    ``sign`` is -1 where the leader calls its cost a profit, with the other sign.
+    """
+
+    @property
+    def sign(self) -> float:
+        """1 or -1."""
 
     def at(self, demand: FloatArray) -> CostThere | None:
         """The bound at a demand; None where it could not be told."""
@@ -117,6 +124,8 @@ class KeptCost:
         """Uphill; where that ends too low, towards what is dear if the leader can have nothing more."""
         yield there.slope
         steepest = bound.with_nothing_more(self.felt)
+        if not steepest.any():
+            return
         yield steepest
         yield _of_size_one(there.slope) + _of_size_one(steepest)
 
@@ -178,11 +187,14 @@ class Cleared(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Days:
-    """What the leader can say of a vector: bounds at given prices, and the game played on it."""
+    """What the leader can say of a vector: bounds at given prices, and the game played on it.
+
+    ``same`` is the bound at the published prices.
+    """
 
     least_cost_at: Callable[[FloatArray], LeastCost | None]
     clear: Callable[[FloatArray], Cleared]
-    published_prices: FloatArray
+    same: LeastCost
 
     def needed(self, kept: KeptCost, released: FloatArray) -> Iterator[HalfSpaces | None]:
         """Half-spaces that keep the cost, the cheapest to find first; the game is played only for the last.
@@ -190,15 +202,13 @@ class Days:
         With the published prices the day must be neither dearer nor cheaper; another day only not cheaper,
         and some more, because many others are like it.
         """
-        same = self.least_cost_at(self.published_prices)
-        if same is not None:
-            yield kept.ceiling(same, released)
-            yield kept.floor(same, released)
+        yield kept.ceiling(self.same, released)
+        yield kept.floor(self.same, released)
         played = self.clear(released)
-        if played.leader_cost is None or played.prices is None or played.leader_cost >= kept.least:
+        if played.leader_cost is None or played.prices is None:
             return
         other = self.least_cost_at(played.prices)
-        if other is not None:
+        if other is not None and self.same.sign * played.leader_cost < kept.least:
             yield kept.floor(other, released, TUNING.cost_margin)
 
 

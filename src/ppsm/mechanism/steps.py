@@ -23,7 +23,7 @@ from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, pu
 from ppsm.mechanism.dossier import Step
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
-from ppsm.mechanism.published_cost import Days, KeptCost, half_spaces_that_keep
+from ppsm.mechanism.published_cost import Days, KeptCost, LeastCost, half_spaces_that_keep
 from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.publication import MarketResult, Publication
 from ppsm.privacy.released import Released, require_released
@@ -208,6 +208,7 @@ def keep_cost(
     decision: Decision,
     bands: Bands,
     result: MarketResult,
+    same: LeastCost,
     *,
     norm: Norm,
     prior: PublicPrior | None,
@@ -215,7 +216,8 @@ def keep_cost(
 ) -> Decision:
     """Step 2c: what the published cost of the decision says about the demand.
 
-    The leader repairs the noisy demand as the follower will, and looks for a cheaper day on it.
+    The leader repairs the noisy demand as the follower will, and looks for a cheaper day on it. ``same`` is
+    its bound at the published prices.
     """
     require_released(noisy, "demand of step 2c")
     asked = _Asked(noisy, coordination, decision, bands, norm, prior, limits)
@@ -226,11 +228,11 @@ def keep_cost(
 
     def held() -> Decision:
         prices = coordination.entry_prices(result.prices)
-        same = Restorer(asked.follower).at_prices(prices, noisy, bands, coordination.public_bounds)
-        if same is None:
+        polytope = Restorer(asked.follower).at_prices(prices, noisy, bands, coordination.public_bounds)
+        if polytope is None:
             return decision
-        kept = KeptCost(result.leader_cost, decision.felt, same)
-        days = Days(coordination.least_cost_at, coordination.clear, result.prices)
+        kept = KeptCost(same.sign * result.leader_cost, decision.felt, polytope)
+        days = Days(coordination.least_cost_at, coordination.clear, same)
         return replace(decision, half_spaces=half_spaces_that_keep(kept, restored, days))
 
     inputs = ("noisy demand", "published decision and cost", "public models")

@@ -1,0 +1,155 @@
+"""What a published decision cost says about the demand: no cheaper day, no dearer one, nothing true lost."""
+
+from collections.abc import Iterator
+
+import linopy
+import numpy as np
+import pytest
+
+from ppsm import Follower, Sensitive, StackelbergGame, load_case
+from ppsm.coordinations import GameCoordination, GaucCoordination
+from ppsm.mechanism import PPSM, PPSM_p, PublicOutcome
+from ppsm.mechanism.coordination import Decision
+from ppsm.mechanism.published_cost import CostThere, LeastCost
+from ppsm.privacy import simulated_publication
+
+TRUTH = np.array([6.0, 5.0])
+BURN_WORTH = 3.0
+
+
+def _two_wells() -> Follower:
+    """Two places without a pipe, in each 10 units at 2 and 10 at 5."""
+    market = linopy.Model()
+    for place in ("north", "south"):
+        cheap = market.add_variables(lower=0, upper=10, name=f"cheap {place}")
+        dear = market.add_variables(lower=0, upper=10, name=f"dear {place}")
+        market.add_constraints(cheap + dear == 0, name=place)
+        market.objective = market.objective + (2 * cheap + 5 * dear)
+    return Follower.from_linopy(market, parameter=["north", "south"])
+
+
+def _game(*, maximise: bool = False) -> StackelbergGame:
+    """The leader burns gas in the north, worth 3 a unit, as long as that leaves its price at 2."""
+    game = StackelbergGame(_two_wells())
+    burn = game.leader.add_variables(lower=0, upper=10, name="burn")
+    game.raise_right_hand_side("north", burn)
+    game.leader.add_constraints(game.price("north") <= 2.0, name="promise")
+    if maximise:
+        game.leader.add_objective(BURN_WORTH * burn, sense="max")
+    else:
+        game.leader.add_objective(-BURN_WORTH * burn)
+    return game
+
+
+def _public(market: GameCoordination) -> PublicOutcome:
+    return PublicOutcome(simulated_publication(market.market_result(TRUTH), dataset="wells"), seed=1)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["cost", "profit"])
+def market(request: pytest.FixtureRequest) -> GameCoordination:
+    return GameCoordination(_game(maximise=request.param), unit="MWh")
+
+
+def test_the_leader_holds_back_below_the_step(market: GameCoordination) -> None:
+    outcome = market.clear(TRUTH)
+    assert outcome.leader_cost is not None
+    assert abs(outcome.leader_cost) == pytest.approx(4 * BURN_WORTH)
+
+
+def test_the_bound_and_its_slope_by_hand(market: GameCoordination) -> None:
+    # At a price of 2 the north has 10 units: the leader burns 10 - d, each worth 3.
+    bound = market.least_cost_at(market.market_result(TRUTH).prices)
+    assert bound is not None
+    there = bound.at(np.array([7.0, 4.0]))
+    assert there is not None
+    assert there.cost == pytest.approx(-3 * BURN_WORTH)
+    assert there.slope == pytest.approx([BURN_WORTH, 0.0])
+    half_space = there.half_space(np.array([7.0, 4.0]), -4 * BURN_WORTH)
+    assert half_space.missed(TRUTH) == pytest.approx(0.0, abs=1e-9)
+    assert half_space.missed(np.array([5.0, 6.0])) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", [PPSM, PPSM_p])
+def test_what_is_released_keeps_the_published_cost(
+    market: GameCoordination, kind: type[PPSM_p], seed: int
+) -> None:
+    # Value and prices fix the sum of both places only: without the cost, what is north is up to the noise.
+    secret = Sensitive(TRUTH, dataset="wells", unit="MWh", entry_names=market.entry_names)
+    release = kind(alpha=2.0).simulate(secret, market, _public(market), seed=seed)
+    outcome = market.clear(release.released.values)
+    assert outcome.leader_cost is not None
+    assert abs(outcome.leader_cost) == pytest.approx(4 * BURN_WORTH, rel=2e-3)
+    assert release.fidelity is not None
+    assert release.fidelity.recertify().faithful
+
+
+def test_without_the_cost_it_would_not_be_kept(
+    market: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GameCoordination, "least_cost_at", lambda self, prices: None)
+    secret = Sensitive(TRUTH, dataset="wells", unit="MWh", entry_names=market.entry_names)
+    costs = []
+    for seed in range(6):
+        release = PPSM(alpha=2.0).simulate(secret, market, _public(market), seed=seed)
+        assert [step.step for step in release.dossier.steps] == ["1", "2a", "2b", "3a", "3b"]
+        costs.append(abs(market.clear(release.released.values).leader_cost or 0.0))
+    assert max(abs(cost - 4 * BURN_WORTH) for cost in costs) > 1.0
+
+
+def test_half_spaces_are_sent_with_the_decision(market: GameCoordination) -> None:
+    secret = Sensitive(TRUTH, dataset="wells", unit="MWh", entry_names=market.entry_names)
+    releases = [PPSM(alpha=2.0).simulate(secret, market, _public(market), seed=seed) for seed in range(6)]
+    sent = [each.decision for each in releases if each.decision is not None and each.decision.half_spaces]
+    assert sent
+    for decision in sent:
+        read = Decision.from_dict(decision.to_dict())
+        assert read.half_spaces is not None
+        assert decision.half_spaces is not None
+        assert read.half_spaces.weights.tolist() == decision.half_spaces.weights.tolist()
+        assert read.half_spaces.least.tolist() == decision.half_spaces.least.tolist()
+    steps = [step.step for step in releases[0].dossier.steps]
+    assert steps == ["1", "2a", "2b", "2c", "3a", "3b"]
+
+
+@pytest.fixture(scope="module")
+def gas_aware() -> GaucCoordination:
+    case = load_case("two_node")
+    return GaucCoordination(case, case.power_stress[0], gap=1e-5, time_limit=10.0)
+
+
+def _demands(game: GaucCoordination) -> Iterator[np.ndarray]:
+    rng = np.random.default_rng(91)
+    for stress in (0.0, 0.3, 0.6):
+        demand = game.case.demand_mwh(stress)
+        yield demand
+        yield demand * rng.uniform(0.9, 1.1, demand.size)
+
+
+def test_no_answer_of_the_game_is_below_the_bound_at_its_prices(gas_aware: GaucCoordination) -> None:
+    seen = 0
+    for demand in _demands(gas_aware):
+        outcome = gas_aware.clear(demand)
+        if outcome.prices is None or outcome.leader_cost is None:
+            continue
+        there = gas_aware.least_cost_at(outcome.prices).at(demand)
+        assert there is not None
+        assert there.cost <= outcome.leader_cost * (1 + 1e-7)
+        seen += 1
+    assert seen >= 3
+
+
+def test_slopes_are_tangents_of_a_convex_bound(gas_aware: GaucCoordination) -> None:
+    outcome = gas_aware.clear(gas_aware.case.demand_mwh(0.3))
+    assert outcome.prices is not None
+    bound: LeastCost = gas_aware.least_cost_at(outcome.prices)
+    found: list[tuple[np.ndarray, CostThere]] = []
+    for demand in _demands(gas_aware):
+        there = bound.at(demand)
+        if there is not None:
+            found.append((demand, there))
+    assert len(found) >= 3
+    for at, here in found:
+        for other, there in found:
+            tangent = here.cost + float(here.slope @ (other - at))
+            assert there.cost >= tangent - 1e-6 * abs(tangent)
