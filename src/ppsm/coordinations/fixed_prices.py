@@ -21,6 +21,7 @@ Other followers, whose data are public, answer the decision as they do in the ga
 game again, in which x, y and d are the leader's and the others follow.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ import scipy.sparse as sp
 from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.coordinations.tuning import TUNING
-from ppsm.mechanism.published_cost import CostThere
+from ppsm.mechanism.published_cost import CostThere, zones
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import PersistentLp, solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
@@ -334,9 +335,10 @@ class CostAtPrices:
         self._map, self._rows = parameter_map, np.arange(sides.rows.size)
         self._fixed = float(program.price_cost @ prices) + program.offset
         largest = float(np.abs(follower.cost).max(initial=1.0))
-        self._row_bounds = _tight(follower.row_lower, follower.row_upper, prices, largest)
+        self._entry_prices, self._near = parameter_map.T @ prices, TUNING.price_rounding * largest
+        self._row_bounds = _tight(follower.row_lower, follower.row_upper, prices, self._near)
         reduced = follower.cost - follower.matrix.T @ prices
-        answers = _tight(follower.column_lower, follower.column_upper, reduced, largest)
+        answers = _tight(follower.column_lower, follower.column_upper, reduced, self._near)
         shift = program.price_matrix @ prices
         matrix = sp.block_array(
             [[program.coupling, follower.matrix], [program.leader_matrix, program.response_matrix]],
@@ -363,16 +365,16 @@ class CostAtPrices:
         slope = np.asarray(self._map.T @ solution.prices[self._rows])
         return CostThere(solution.objective + self._fixed, slope)
 
-    def with_nothing_more(self, felt: FloatArray) -> FloatArray:
-        """No direction beside the slope is known."""
+    def directions(self, felt: FloatArray) -> Iterator[FloatArray]:
+        """Entries of one price."""
         del felt
-        return np.zeros(self._map.shape[1])
+        return zones(self._entry_prices, self._near)
 
 
 def _tight(
-    lower: FloatArray, upper: FloatArray, duals: FloatArray, size: float
+    lower: FloatArray, upper: FloatArray, duals: FloatArray, near: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds with the sides tight that a dual holds."""
-    above = (duals > TUNING.price_rounding * size) & np.isfinite(lower)
-    below = (duals < -TUNING.price_rounding * size) & np.isfinite(upper)
+    above = (duals > near) & np.isfinite(lower)
+    below = (duals < -near) & np.isfinite(upper)
     return np.where(below, upper, lower), np.where(above, lower, upper)

@@ -10,6 +10,7 @@ used here.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -26,10 +27,11 @@ from ppsm.markets.gauc.areas import GasAreas
 from ppsm.markets.gauc.relaxation import PowerRelaxation
 from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 from ppsm.markets.model.followers import Followers, PowerAnswer
+from ppsm.markets.tuning import TUNING as MARKETS
 from ppsm.mechanism.band_game import BandedPrices, EntryBands
 from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.history import InventedDays, invent_days
-from ppsm.mechanism.published_cost import CostThere
+from ppsm.mechanism.published_cost import CostThere, zones
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.solvers.highs import solve_lp
@@ -171,7 +173,8 @@ class CostAtLevels:
         reached = areas.of_junction >= 0
         by_area = np.zeros(areas.count)
         by_area[areas.of_junction[reached]] = prices[reached]
-        self._gas_limits = areas.limits_at(by_area)
+        self._prices = areas.where_gas_is_taken(by_area)
+        self._gas_limits = areas.limits_at(self._prices)
         self._levels = followers.levels.needed(prices[gas.plants])
         self._asked = self._levels[relaxation.asked.link] >= relaxation.asked.level
         self._reached = reached
@@ -187,17 +190,17 @@ class CostAtLevels:
             None if found is None else CostThere(found.bound_usd, self._slope(found.withdrawal_usd_per_mwh))
         )
 
-    def with_nothing_more(self, felt: FloatArray) -> FloatArray:
-        """What gas is worth at each plant where no place may burn more than a decision did."""
+    def directions(self, felt: FloatArray) -> Iterator[FloatArray]:
+        """Where gas is dear if no place may burn more than a decision did; deliveries of one price."""
         commitment, places = self._followers.commitment, self._relaxation.places
-        by_area = np.zeros(self._relaxation.areas.count)
         program = commitment.at(self._power_stress, self._followers.levels.least_at(self._levels))
         if program is not None:
             limited = solve_lp(program.with_rows(places.burn, upper=places.gather @ felt))
             if limited.status.has_answer:
-                worth = -limited.prices[program.shape[0] :]
-                np.maximum.at(by_area, self._relaxation.area_of_place, worth)
-        return self._slope(by_area)
+                by_area = np.zeros(self._prices.size)
+                np.maximum.at(by_area, self._relaxation.area_of_place, -limited.prices[program.shape[0] :])
+                yield self._slope(by_area)
+        yield from zones(self._slope(self._prices), MARKETS.price_rounding * float(self._prices.max()))
 
     def _slope(self, by_area: FloatArray) -> FloatArray:
         at_junction = np.where(self._reached, by_area[self._relaxation.areas.of_junction], 0.0)

@@ -25,7 +25,7 @@ be released, and kept out in the same way. All of it is made of released and pub
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -61,8 +61,8 @@ class LeastCost(Protocol):
     def at(self, demand: FloatArray) -> CostThere | None:
         """The bound at a demand; None where it could not be told."""
 
-    def with_nothing_more(self, felt: FloatArray) -> FloatArray:
-        """Slopes where the leader can have no more than a decision took, anywhere: a direction to try."""
+    def directions(self, felt: FloatArray) -> Iterator[FloatArray]:
+        """Directions in which the bound may rise beyond where its slope shows it, beside a decision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,56 +106,48 @@ class KeptCost:
         there = bound.at(released)
         if there is None or there.cost >= self.least - self._slack:
             return None
-        goal = self.least + margin * abs(self.published)
-        best: tuple[FloatArray, CostThere] | None = None
+        enough = self.least + margin * abs(self.published)
+        best: _Hill | None = None
         for direction in self._directions(bound, there):
-            found = self._raised(bound, direction, goal)
-            if found is not None and (best is None or found[1].cost > best[1].cost):
-                best = found
-            if best is not None and best[1].cost >= goal:
+            hill = self._climbed(bound, direction)
+            if hill is not None and (best is None or hill.top.cost > best.top.cost):
+                best = hill
+            if best is not None and best.top.cost - self._slack >= enough:
                 break
-        if best is None or best[1].cost <= there.cost + TUNING.cost_rounding * abs(self.published):
+        if best is None or best.top.cost - self._slack <= there.cost:
             return None
-        point, at_point = best
-        reached = at_point.cost - TUNING.cost_rounding * abs(self.published)
-        return at_point.half_space(point, min(goal, reached))
+        # Below the top: what is left at the top itself may be a single vector, and not the true one.
+        goal = min(enough, best.top.cost - self._slack)
+        point, at_point = self._down_to(goal, bound, best)
+        return at_point.half_space(point, goal)
 
     def _directions(self, bound: LeastCost, there: CostThere) -> Iterator[FloatArray]:
-        """Uphill; where that ends too low, towards what is dear if the leader can have nothing more."""
+        """Uphill; a convex bound may have other, higher hills."""
         yield there.slope
-        steepest = bound.with_nothing_more(self.felt)
-        if not steepest.any():
-            return
-        yield steepest
-        yield _of_size_one(there.slope) + _of_size_one(steepest)
+        for other in bound.directions(self.felt):
+            yield other
+            yield _of_size_one(there.slope) + _of_size_one(other)
 
-    def _raised(
-        self, bound: LeastCost, direction: FloatArray, goal: float
-    ) -> tuple[FloatArray, CostThere] | None:
-        """Go along a direction, then uphill, from vertex to vertex; stop where the cost is the goal."""
-        point = self.same_prices.nearest
+    def _climbed(self, bound: LeastCost, direction: FloatArray) -> "_Hill | None":
+        """Go along a direction, then uphill, from vertex to vertex as long as the cost rises."""
+        low = point = self.same_prices.nearest
         here = bound.at(point)
-        if here is None or here.cost >= goal:
-            return None if here is None else (point, here)
+        if here is None:
+            return None
+        least_rise = TUNING.cost_rounding * abs(here.cost)
         for _ in range(TUNING.cost_climbs):
             end = self.same_prices.farthest(direction)
             there = None if end is None else bound.at(end)
-            if end is None or there is None:
-                return None
-            if there.cost >= goal:
-                return self._back_to(goal, bound, point, end, there)
-            if there.cost <= here.cost + TUNING.cost_rounding * abs(self.published):
+            if end is None or there is None or there.cost <= here.cost + least_rise:
                 break
-            point, here, direction = end, there, there.slope
-        return point, here
+            low, point, here, direction = point, end, there, there.slope
+        return _Hill(low, point, here)
 
-    def _back_to(
-        self, goal: float, bound: LeastCost, low: FloatArray, high: FloatArray, at_high: CostThere
-    ) -> tuple[FloatArray, CostThere]:
-        """The place between two points where a cost that is beyond the goal at the second just reaches it."""
-        enough = goal + self._slack
+    def _down_to(self, goal: float, bound: LeastCost, hill: "_Hill") -> tuple[FloatArray, CostThere]:
+        """A place on the last step where the cost is at least the goal, and hardly more."""
+        low, high, at_high = hill.below, hill.vector, hill.top
         for _ in range(TUNING.cost_halvings):
-            if at_high.cost <= enough:
+            if at_high.cost <= goal + self._slack:
                 break
             middle = 0.5 * (low + high)
             there = bound.at(middle)
@@ -166,6 +158,21 @@ class KeptCost:
             else:
                 low = middle
         return high, at_high
+
+
+@dataclass(frozen=True, eq=False)
+class _Hill:
+    """The end of a climb, the vertex before it, and the cost at the end."""
+
+    below: FloatArray
+    vector: FloatArray
+    top: CostThere
+
+
+def zones(prices: FloatArray, rounding: float) -> Iterator[FloatArray]:
+    """Entries of one price each, as directions."""
+    for price in np.unique(np.round(prices / rounding)):
+        yield (np.round(prices / rounding) == price).astype(np.float64)
 
 
 def _of_size_one(slopes: FloatArray) -> FloatArray:
@@ -195,6 +202,7 @@ class Days:
     least_cost_at: Callable[[FloatArray], LeastCost | None]
     clear: Callable[[FloatArray], Cleared]
     same: LeastCost
+    _played: dict[bytes, Cleared] = field(default_factory=dict)
 
     def needed(self, kept: KeptCost, released: FloatArray) -> Iterator[HalfSpaces | None]:
         """Half-spaces that keep the cost, the cheapest to find first; the game is played only for the last.
@@ -204,25 +212,44 @@ class Days:
         """
         yield kept.ceiling(self.same, released)
         yield kept.floor(self.same, released)
-        played = self.clear(released)
+        played = self._play(released)
         if played.leader_cost is None or played.prices is None:
             return
         other = self.least_cost_at(played.prices)
         if other is not None and self.same.sign * played.leader_cost < kept.least:
             yield kept.floor(other, released, TUNING.cost_margin)
 
+    def _play(self, released: FloatArray) -> Cleared:
+        key = released.tobytes()
+        if key not in self._played:
+            self._played[key] = self.clear(released)
+        return self._played[key]
+
+
+class Vectors(Protocol):
+    """What may be released within half-spaces."""
+
+    def nearest(self, half_spaces: HalfSpaces | None) -> FloatArray | None:
+        """Step 3b within half-spaces; None where nothing is left."""
+
+    def at_published_prices(self, half_spaces: HalfSpaces | None) -> SamePrices | None:
+        """The vectors at which the published prices are optimal; None where none is left."""
+
 
 def half_spaces_that_keep(
-    kept: KeptCost, restored: Callable[[HalfSpaces | None], FloatArray | None], days: Days
+    published: float, felt: FloatArray, vectors: Vectors, days: Days
 ) -> HalfSpaces | None:
-    """Half-spaces that keep the published cost, as far as they leave anything faithful.
+    """Half-spaces that keep the published cost of a decision, as far as they leave anything faithful.
 
-    ``restored`` is step 3b within half-spaces, None where nothing is left.
+    Each is made around a vector that the ones before hold, so that there is one in all of them.
     """
     half_spaces: HalfSpaces | None = None
-    released = restored(None)
+    released = vectors.nearest(None)
     for _ in range(TUNING.cost_rounds):
-        better = None if released is None else _better(kept, restored, days, released, half_spaces)
+        better = None if released is None else _better(published, felt, vectors, days, released, half_spaces)
+        if better is None and half_spaces is not None and released is not None:
+            # Tangents hold no more than is enough: begin anew with what is missing now.
+            better = _better(published, felt, vectors, days, released, None)
         if better is None:
             break
         half_spaces, released = better
@@ -230,17 +257,21 @@ def half_spaces_that_keep(
 
 
 def _better(
-    kept: KeptCost,
-    restored: Callable[[HalfSpaces | None], FloatArray | None],
+    published: float,
+    felt: FloatArray,
+    vectors: Vectors,
     days: Days,
     released: FloatArray,
     half_spaces: HalfSpaces | None,
 ) -> tuple[HalfSpaces, FloatArray] | None:
-    """One more half-space and what is released within it; None where none is needed or leaves anything."""
-    for found in days.needed(kept, released):
+    """One half-space more and what is released in all of them; None where none is needed or holds one."""
+    polytope = vectors.at_published_prices(half_spaces)
+    if polytope is None:
+        return None
+    for found in days.needed(KeptCost(published, felt, polytope), released):
         if found is not None:
-            wider = found.and_also(half_spaces)
-            nearest = restored(wider)
+            more = found.and_also(half_spaces)
+            nearest = vectors.nearest(more)
             if nearest is not None:
-                return wider, nearest
+                return more, nearest
     return None

@@ -16,14 +16,14 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.certificate import Claim, certify
 from ppsm.fidelity.problem import Bands, HalfSpaces, Norm, SearchLimits, measured_entries
-from ppsm.fidelity.restore import Restorer
+from ppsm.fidelity.restore import Restorer, SamePrices
 from ppsm.fidelity.result import FidelityResult
 from ppsm.games.follower import Follower
 from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, published_decision
 from ppsm.mechanism.dossier import Step
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
-from ppsm.mechanism.published_cost import Days, KeptCost, LeastCost, half_spaces_that_keep
+from ppsm.mechanism.published_cost import Days, LeastCost, half_spaces_that_keep
 from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.publication import MarketResult, Publication
 from ppsm.privacy.released import Released, require_released
@@ -201,6 +201,26 @@ class _Asked:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Repaired:
+    """What step 3b would release within half-spaces, and what has the published prices there."""
+
+    asked: _Asked
+    entry_prices: FloatArray
+
+    def nearest(self, half_spaces: HalfSpaces | None) -> FloatArray | None:
+        """Step 3b; None where nothing is left."""
+        asked = self.asked
+        found = asked.nearest_at_all() if half_spaces is None else asked.nearest(half_spaces)
+        return found.parameter if found.status.has_answer else None
+
+    def at_published_prices(self, half_spaces: HalfSpaces | None) -> SamePrices | None:
+        """Those of the market beside the decision."""
+        asked = self.asked
+        restorer = Restorer(asked.follower, half_spaces)
+        return restorer.at_prices(self.entry_prices, asked.noisy, asked.bands, asked.side.public_bounds)
+
+
 def keep_cost(
     log: StepLog,
     noisy: Released,
@@ -221,19 +241,12 @@ def keep_cost(
     """
     require_released(noisy, "demand of step 2c")
     asked = _Asked(noisy, coordination, decision, bands, norm, prior, limits)
-
-    def restored(half_spaces: HalfSpaces | None) -> FloatArray | None:
-        found = asked.nearest_at_all() if half_spaces is None else asked.nearest(half_spaces)
-        return found.parameter if found.status.has_answer else None
+    vectors = _Repaired(asked, coordination.entry_prices(result.prices))
+    days = Days(coordination.least_cost_at, coordination.clear, same)
 
     def held() -> Decision:
-        prices = coordination.entry_prices(result.prices)
-        polytope = Restorer(asked.follower).at_prices(prices, noisy, bands, coordination.public_bounds)
-        if polytope is None:
-            return decision
-        kept = KeptCost(same.sign * result.leader_cost, decision.felt, polytope)
-        days = Days(coordination.least_cost_at, coordination.clear, same)
-        return replace(decision, half_spaces=half_spaces_that_keep(kept, restored, days))
+        cost = same.sign * result.leader_cost
+        return replace(decision, half_spaces=half_spaces_that_keep(cost, decision.felt, vectors, days))
 
     inputs = ("noisy demand", "published decision and cost", "public models")
     return log.run("2c", LEADER, inputs, held, Decision.to_dict)

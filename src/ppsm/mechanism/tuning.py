@@ -27,7 +27,7 @@ class MechanismTuning:
     band_game_seconds: float = 10.0
     # A published cost counts as kept if a day is cheaper by no more than this share of it, and two costs as
     # equal if they differ by no more than the second.
-    cost_slack: float = 2e-4
+    cost_slack: float = 3e-4
     cost_rounding: float = 1e-6
     # Of a day with other prices more is asked for, by this share: many others are like it.
     cost_margin: float = 0.03

@@ -107,6 +107,18 @@ class GasAreas:
         pack = np.full(self.count, self.pack_mwh)
         return np.concatenate([self.supply_mwh, self.capacity_mwh, pack])
 
+    def where_gas_is_taken(self, price_usd_per_mwh: FloatArray) -> FloatArray:
+        """Prices, where nothing is taken and there is none: that of where gas would come from."""
+        found = price_usd_per_mwh.copy()
+        for _ in range(self.count):
+            none = found[self.downstream] <= 0.0
+            offered = np.zeros(self.count)
+            np.maximum.at(offered, self.downstream[none], found[self.upstream[none]])
+            if not (offered > found).any():
+                break
+            found = np.maximum(found, offered)
+        return found
+
     def limits_at(self, price_usd_per_mwh: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds of these columns at which prices by area are optimal: what is cheaper is taken in full.
 
