@@ -153,8 +153,8 @@ def test_every_step_is_in_the_dossier(
 ) -> None:
     assert [each.step for each in simulated(ALL[0], secret, towns, public).dossier.steps] == ["1"]
     steps = simulated(ALL[2], secret, towns, public).dossier.steps
-    assert [each.step for each in steps] == ["1", "2a", "2b", "3a", "3b"]
-    assert [each.party for each in steps] == ["follower", "leader", "leader", "follower", "follower"]
+    assert [each.step for each in steps] == ["1", "2a", "2b", "2c", "3a", "3b"]
+    assert [each.party for each in steps] == ["follower", *["leader"] * 3, "follower", "follower"]
     assert "secret demand" in steps[0].inputs
     assert not any("secret demand" in each.inputs for each in steps[1:])
 

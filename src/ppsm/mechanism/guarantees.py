@@ -85,7 +85,13 @@ def laplace_distance(record: ReleaseRecord) -> Distance:
 
 
 def faithful_distance(
-    record: ReleaseRecord, norm: str, *, has_prior: bool, widening: float, gap: float
+    record: ReleaseRecord,
+    norm: str,
+    *,
+    has_prior: bool,
+    widening: float,
+    gap: float,
+    has_half_spaces: bool = False,
 ) -> Distance:
     """How far a repaired release may be from the truth, or why that is not known."""
     factor = nearness(norm, gap)
@@ -97,6 +103,8 @@ def faithful_distance(
         )
         return Distance(premise=why)
     held = "the bands" if widening == 1.0 else f"the bands widened by {widening:.6g}"
+    if has_half_spaces:
+        held += " and the half-spaces"
     premise = (
         f"the true vector satisfies {held} of this release and the public bounds at the leader's decision; a "
         "mean would need that on every draw, so none is given"

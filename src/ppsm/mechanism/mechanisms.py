@@ -218,7 +218,12 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     ) -> Guarantees:
         """What theory says of a release whose bands were widened, and whose search left a gap."""
         distance = faithful_distance(
-            noisy.record, self.norm, has_prior=self.prior is not None, widening=widening, gap=gap
+            noisy.record,
+            self.norm,
+            has_prior=self.prior is not None,
+            widening=widening,
+            gap=gap,
+            has_half_spaces=decision.half_spaces is not None,
         )
         bands = self.bands(said, coordination).widened(widening)
         return Guarantees(distance, coordination.cost_of_privacy(decision, bands))
