@@ -59,7 +59,7 @@ def study(
     except PpsmError as error:
         report |= {"speedup_median": None, "max_rel_diff": None, "scip": None, "scip_missing": str(error)}
     report["errors"] = errors_by_release(used, prior_draws)
-    report["growth"] = growth(sizes)
+    report["growth"] = growth(sizes, first_draw=first_draw)
     return report
 
 

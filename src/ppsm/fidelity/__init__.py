@@ -10,6 +10,9 @@ dual has its prices in theirs, the nearest to the one that was released. How it 
     (``search/best_first.py``, which is also the frame of every search).
 3.  *Lifted by a support.* Where the sides with a positive multiplier of some dual are held tight that dual is
     optimal: one QP gives an incumbent, its multipliers a bound (``search/supports.py``).
+    Where that point is optimal LPs prove it, whatever the size of the market (``bounds/least_penalty.py``);
+    ``search/support_tree.py`` does this first. What rows say of sides that are tight or slack together is
+    decided together (``implied.py``).
 4.  *Primal and dual together.* One QP over answers, parameters and duals penalises the duality gap; its only
     product is replaced by chords over the price band (``bounds/primal_dual.py``).
 5.  *Branched.* What is left is settled by complementarity pairs, a side tight or its multiplier zero, and by

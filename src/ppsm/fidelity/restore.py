@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.bounds.convex import Relaxation
+from ppsm.fidelity.bounds.least_penalty import OptimalityMatrix
 from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
 from ppsm.fidelity.certificate import Certificate, Claim, check_witness
 from ppsm.fidelity.follower_lps import FollowerLps
@@ -41,6 +42,7 @@ from ppsm.fidelity.search.corners import CornerSearch
 from ppsm.fidelity.search.lower_side import Prover, is_monotone, look_at_lower_side
 from ppsm.fidelity.search.players import InSquares, Player, Restarting, search_by_turns
 from ppsm.fidelity.search.side_tree import SideTree
+from ppsm.fidelity.search.support_tree import SupportTree
 from ppsm.fidelity.textbook import search_by_textbook
 from ppsm.fidelity.tuning import TUNING
 from ppsm.fidelity.widening import (
@@ -133,6 +135,11 @@ class Restorer:
         """The matrix of the primal-dual relaxation."""
         return PrimalDualMatrices(self.scaled)
 
+    @cached_property
+    def optimality(self) -> OptimalityMatrix:
+        """The matrix of the LPs that prove a point."""
+        return OptimalityMatrix(self.scaled)
+
     def restore(
         self,
         released: PublicVector | ArrayLike,
@@ -204,10 +211,12 @@ class Restorer:
             return search_by_textbook(core, method, limits)
         if core.has_value_band and not core.has_price_band:
             return self._search_by_value(core, limits)
-        players: list[Callable[[], Player]] = [lambda: SideTree(core, self.lps, limits)]
+        shared = Relaxation(core)
+        players: list[Callable[[], Player]] = [lambda: SideTree(core, self.lps, limits, relaxation=shared)]
         if core.has_value_band and core.has_bounded_prices:
             if core.is_least_squares:
-                players.insert(0, lambda: Restarting(core, self.lps, limits, self.matrices))
+                players.insert(0, lambda: Restarting(core, self.lps, limits, self.matrices, shared))
+                players.insert(0, lambda: SupportTree(core, self.lps, limits, self.optimality, shared))
             else:
                 players.append(lambda: InSquares(core, self.lps, limits, self.matrices))
         return search_by_turns(limits, players)

@@ -140,7 +140,7 @@ def _witness_at(core: Core, lps: FollowerLps, parameter: FloatArray) -> Witness 
     size = max(1.0, abs(value))
     if value > core.value_upper + TUNING.agreed * size or value < core.value_lower - TUNING.agreed * size:
         return None
-    dual = lps.dual(shift)
+    dual = lps.dual(shift, probing=True)  # from a basis near the last point that was looked at
     if dual is None or value - dual.value > TUNING.agreed * size:
         return None
     return Witness(parameter, columns, dual.row_prices)

@@ -7,7 +7,7 @@ market, :class:`Core` one problem on it; :class:`SlicedMatrix` cuts their matric
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,9 @@ from ppsm.fidelity.problem import Bands, HalfSpaces, MeasuredTotal, Norm, Public
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.qp import QpWorkspace
+
+# A sparse matrix that columns are taken from.
+ColumnMatrix: TypeAlias = sp.csc_array[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +149,29 @@ class ScaledFollower:
     def free_parameter_slices(self) -> SlicedMatrix:
         """The same matrix, cut for QPs."""
         return SlicedMatrix(self.free_parameter_matrix)
+
+    @cached_property
+    def _row_prices(self) -> SparseMatrix:
+        """Turns the sides' multipliers into prices of rows."""
+        return self._placed(self.sides.is_row, self.program.shape[0])
+
+    @cached_property
+    def stationarity(self) -> ColumnMatrix:
+        """Of the sides' multipliers, what has to be the cost."""
+        return sp.csc_array(
+            self.program.matrix.T @ self._row_prices + self._placed(~self.sides.is_row, self.program.shape[1])
+        )
+
+    @cached_property
+    def entry_prices(self) -> ColumnMatrix:
+        """Turns the sides' multipliers into prices of the parameter's entries."""
+        return sp.csc_array(self.transposed_map @ self._row_prices)
+
+    def _placed(self, which: BoolArray, height: int) -> SparseMatrix:
+        """The sign of each chosen side, in the row of what it bounds."""
+        chosen = np.flatnonzero(which)
+        where = self.sides.index[chosen], chosen
+        return sp.csr_array((self.sides.sign[chosen], where), shape=(height, self.sides.count))
 
     @cached_property
     def row_sides(self) -> IntArray:

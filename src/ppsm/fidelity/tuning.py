@@ -30,6 +30,12 @@ class Tuning:
     # An objective of moves below this share of the typical quantity is rounding.
     negligible_move: float = 1e-7
 
+    # --- sides that are tight together (implied.py) ---
+    # A row that can reach what it must have by no more than this, relatively, forces its columns; longer rows
+    # are not looked at.
+    forced: float = 1e-13
+    longest_forcing_row: int = 50
+
     # --- the LPs that stay alive (follower_lps.py) ---
     # A multiplier below this counts as zero when the support of a dual at an LP's vertex is read off.
     zero_multiplier: float = 1e-8
@@ -68,6 +74,17 @@ class Tuning:
     best_penalty_ratio: float = 1.15
     best_penalty_room: float = 0.1
 
+    # --- the least penalty at a point (bounds/least_penalty.py) ---
+    # Sides with a slack below this are active at a point that comes from an interior-point method.
+    still_active: float = 2e-6
+    # An entry may miss its move by this share of the largest one for nothing, and by more at a cost that is
+    # weighed against the inverse of the penalty.
+    missed_move: float = 1e-6
+    missed_move_cost: float = 300.0
+    # The inverse of the penalty, in units of the largest move, is of use from here on and at most this.
+    least_inverse: float = 1e-9
+    largest_inverse: float = 1e6
+
     # --- price boxes (bounds/price_boxes.py) ---
     # Rounds of tightening, as long as the ranges together shrink to this share.
     box_rounds: int = 8
@@ -99,6 +116,13 @@ class Tuning:
     local_steps: int = 4
     # A slack or a pull below this counts as none when a neighbour is looked for.
     no_slack: float = 1e-7
+
+    # --- the tree at one support's optimum (search/support_tree.py) ---
+    # A tangent whose chords lose more than this share of the objective leads nowhere.
+    lost_share: float = 0.1
+    # Up to so many rows and columns the search starts from the relaxed optimum; beyond, where that takes most
+    # of the time, from the released vector.
+    small_market: int = 5000
 
     # --- the tree over sides (search/side_tree.py) ---
     # So many of the sides that violate complementarity most are probed before one is branched on.

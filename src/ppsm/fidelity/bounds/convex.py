@@ -14,6 +14,7 @@ in every node.
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -112,6 +113,11 @@ class Relaxation:
             padding = sp.csr_array((market.shape[0], self._distance.cost.size))
             parts = [sp.hstack([market, padding]), self._distance.matrix]
             self._slices = SlicedMatrix(sp.vstack(parts, format="csr"))
+
+    @cached_property
+    def optimum(self) -> RelaxedPoint | None:
+        """The optimum with no side tight; None where there is none."""
+        return self.solve(np.empty(0, dtype=np.int64))
 
     def solve(
         self, tight: IntArray, cuts: SparseMatrix | None = None, cut_lower: FloatArray | None = None

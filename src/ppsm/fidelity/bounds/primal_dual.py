@@ -83,19 +83,11 @@ class PrimalDualMatrices:
         program, sides = follower.program, follower.sides
         rows, columns = program.shape
         entries = follower.parameter_map.shape[1]
-        positions = np.arange(sides.count)
-
-        def selector(chosen: IntArray, height: int) -> SparseMatrix:
-            where = (sides.index[chosen], chosen)
-            return sp.csr_array((sides.sign[chosen], where), shape=(height, sides.count))
-
-        price_map = selector(positions[sides.is_row], rows)
-        stationarity = program.matrix.T @ price_map + selector(positions[~sides.is_row], columns)
         self.matrix: SparseMatrix = sp.block_array(
             [
                 [program.matrix, -follower.parameter_map, None, None],
-                [None, None, None, stationarity],
-                [None, None, -sp.eye_array(entries), follower.transposed_map @ price_map],
+                [None, None, None, follower.stationarity],
+                [None, None, -sp.eye_array(entries), follower.entry_prices],
                 [sp.csr_array(program.cost[None, :]), None, None, None],
             ],
             format="csr",

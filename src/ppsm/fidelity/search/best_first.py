@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.bounds.convex import Relaxation, RelaxedPoint
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
+from ppsm.fidelity.implied import ImpliedSides
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.tuning import TUNING
@@ -70,17 +72,26 @@ class Node:
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 
-def sides_of(positions: tuple[int, ...]) -> IntArray:
+# Positions of the sides that a node has decided.
+Decided = tuple[int, ...]
+
+
+def sides_of(positions: Decided) -> IntArray:
     """Positions as an index array."""
     return np.array(positions, dtype=np.int64)
 
 
 class BestFirst(ABC, Generic[AnyNode]):
-    """A search over one problem; ``lps`` are shared with other searches of the same follower."""
+    """A search over one problem; ``lps`` are shared with other searches of the same follower.
 
-    def __init__(self, core: Core, lps: FollowerLps, limits: SearchLimits) -> None:
+    Searches of the same problem may share its ``relaxation`` as well.
+    """
+
+    def __init__(
+        self, core: Core, lps: FollowerLps, limits: SearchLimits, relaxation: Relaxation | None = None
+    ) -> None:
         self.core, self.lps, self.limits = core, lps, limits
-        self.relaxation = Relaxation(core)
+        self.relaxation = relaxation or Relaxation(core)
         self.incumbent: Incumbent | None = None
         self.nodes = 0
         self.stop = INFINITY
@@ -112,11 +123,7 @@ class BestFirst(ABC, Generic[AnyNode]):
 
     def steps(self) -> Iterator[None]:
         """Search node by node; before each the search may be left, and its outcome asked for."""
-        self.start = self.relaxation.solve(NONE)
-        if self.start is None and self.relaxation.failures == 0:
-            self._has_begun = True
-            return
-        floor = max(self.core.least, self._first_shot())
+        floor = max(self.core.least, self.opening())
         self._has_begun = True
         if self.beaten(floor):
             return
@@ -157,10 +164,26 @@ class BestFirst(ABC, Generic[AnyNode]):
         if not self.beaten(node.bound):
             heapq.heappush(self.heap, node)
 
-    def with_twin(self, zero: tuple[int, ...], side: int) -> tuple[int, ...]:
+    def with_twin(self, zero: Decided, side: int) -> Decided:
         """The zeros once a side is tight: the other side of the same row or column is slack."""
         twin = int(self.core.follower.sides.twin[side])
         return (*zero, twin) if twin >= 0 and twin not in zero else zero
+
+    @cached_property
+    def _implied(self) -> ImpliedSides:
+        return ImpliedSides.of(self.core)
+
+    def if_tight(self, tight: Decided, zero: Decided, side: int) -> tuple[Decided, Decided]:
+        """What is tight and zero once a side is tight: and what it forces; their other sides are slack."""
+        for forced in self._implied.tight_with(side):
+            if forced not in tight:
+                tight = (*tight, forced)
+            zero = self.with_twin(zero, forced)
+        return tight, zero
+
+    def if_slack(self, zero: Decided, side: int) -> Decided:
+        """What is zero once a side is not tight: with it the multipliers of what would force it."""
+        return (*zero, *(other for other in self._implied.slack_with(side) if other not in zero))
 
     def cheapest_answer(self, otherwise: FloatArray, shift: FloatArray, tight: IntArray) -> FloatArray:
         """The cheapest answer at a shift that the node and the value band allow."""
@@ -189,9 +212,12 @@ class BestFirst(ABC, Generic[AnyNode]):
         if self.incumbent is None or candidate.objective < self.incumbent.objective:
             self.incumbent = candidate
 
-    def _first_shot(self) -> float:
+    def opening(self) -> float:
         """A bound from the relaxed optimum, which often is faithful: then nothing is left to search."""
-        if self.start is None or not self.core.has_price_band:
+        self.start = self.relaxation.optimum
+        if self.start is None:
+            return -INFINITY if self.relaxation.failures else INFINITY
+        if not self.core.has_price_band:
             return -INFINITY
         parameter = self.core.snapped(self.start.parameter)
         shift = self.core.rows_at(parameter)
@@ -199,15 +225,16 @@ class BestFirst(ABC, Generic[AnyNode]):
         if dual is None:
             return INFINITY  # no dual in the band: infeasible, whatever the parameter
         self.size = self._size_of_answer(dual)
-        if not np.isfinite(dual.value) or dual.value < self.core.value_lower - self._slack_of_value:
+        if not self.is_worth_enough(dual):
             return self.start.bound
         answer = self.cheapest_answer(self.start.columns, shift, NONE)
         self.offer_if_faithful(parameter, answer, dual)
         return self.start.bound
 
-    @property
-    def _slack_of_value(self) -> float:
-        return TUNING.faithful * max(1.0, abs(self.core.value_lower))
+    def is_worth_enough(self, dual: DualPoint) -> bool:
+        """Whether the best dual at a parameter is worth what the value band asks for at least."""
+        slack = TUNING.faithful * max(1.0, abs(self.core.value_lower))
+        return bool(np.isfinite(dual.value) and dual.value >= self.core.value_lower - slack)
 
     def _size_of_answer(self, dual: DualPoint) -> float:
         """A guess at the objective: what the relaxation asks for, or a move along prices up to the band."""

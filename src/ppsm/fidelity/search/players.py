@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ppsm.arrays import INFINITY
+from ppsm.fidelity.bounds.convex import Relaxation
 from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
 from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.problem import SearchLimits
@@ -81,16 +82,24 @@ class Restarting:
     """
 
     def __init__(
-        self, core: Core, lps: FollowerLps, limits: SearchLimits, matrices: PrimalDualMatrices
+        self,
+        core: Core,
+        lps: FollowerLps,
+        limits: SearchLimits,
+        matrices: PrimalDualMatrices,
+        relaxation: Relaxation | None = None,
     ) -> None:
         self._core, self._lps, self._limits, self._matrices = core, lps, limits, matrices
+        self._relaxation = relaxation
         self._nodes, self._bound, self._spent = 0, -INFINITY, 0.0
         self.stop = INFINITY
         self._search = self._fresh()
 
     def _fresh(self) -> TwoTrees:
         band = PriceBox(self._core.price_lower, self._core.price_upper)
-        return TwoTrees(self._core, self._lps, self._limits, self._matrices, band)
+        return TwoTrees(
+            self._core, self._lps, self._limits, self._matrices, band, relaxation=self._relaxation
+        )
 
     @property
     def incumbent(self) -> Incumbent | None:

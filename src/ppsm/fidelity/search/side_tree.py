@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ppsm.arrays import FloatArray, IntArray
-from ppsm.fidelity.bounds.convex import DistanceLp, NearPoint
+from ppsm.fidelity.bounds.convex import DistanceLp, NearPoint, Relaxation
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core
@@ -38,9 +38,15 @@ class SideTree(BestFirst[SideNode]):
     """The search by sides alone; without a ``lift`` duals become incumbents by their supports."""
 
     def __init__(
-        self, core: Core, lps: FollowerLps, limits: SearchLimits, *, lift: Lift | None = None
+        self,
+        core: Core,
+        lps: FollowerLps,
+        limits: SearchLimits,
+        *,
+        lift: Lift | None = None,
+        relaxation: Relaxation | None = None,
     ) -> None:
-        super().__init__(core, lps, limits)
+        super().__init__(core, lps, limits, relaxation)
         self._lift = lift or Supports(self.relaxation, lps).lift
         self._next_lift = 1
         self._near: DistanceLp
@@ -114,24 +120,24 @@ class SideTree(BestFirst[SideNode]):
             return None
         forced = self._forced(violated, node.zero, shift)
         if forced:
-            tight, zero = (*node.tight, *forced), node.zero
+            tight, zero = node.tight, node.zero
             for side in forced:
-                zero = self.with_twin(zero, side)
+                tight, zero = self.if_tight(tight, zero, side)
             point = self._near.solve(sides_of(tight), self.cutoff())
             return None if point is None else replace(node, tight=tight, zero=zero, point=point)
         best: SideNode | None = None
         chosen = -1
         for side in violated[: TUNING.candidates].tolist():
-            tight = (*node.tight, side)
+            tight, zero = self.if_tight(node.tight, node.zero, side)
             point = self._near.solve(sides_of(tight), self.cutoff(), rounds=1)
             if point is None or self.beaten(point.bound):
-                return replace(node, zero=(*node.zero, side))
-            child = SideNode(max(node.bound, point.bound), 0, tight, self.with_twin(node.zero, side))
+                return replace(node, zero=self.if_slack(node.zero, side))
+            child = SideNode(max(node.bound, point.bound), 0, tight, zero)
             if best is None or child.bound > best.bound:
                 best, chosen = child, side
         if best is not None:
             self.push(replace(best, order=next(self.orders)))
-            self.push(replace(node, order=next(self.orders), zero=(*node.zero, chosen)))
+            self.push(replace(node, order=next(self.orders), zero=self.if_slack(node.zero, chosen)))
         return None
 
     def _forced(self, violated: IntArray, zero: tuple[int, ...], shift: FloatArray) -> list[int]:

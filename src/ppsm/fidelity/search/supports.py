@@ -131,13 +131,13 @@ class Supports:
             offer(Incumbent(point.objective, point.parameter, point.columns, support))
             best = DualityBound.at(self.core, point, dual, support, tight)
             self._tried[key] = best
-            neighbour = self._neighbour(point, support)
+            neighbour = self.neighbour(point, support)
             if neighbour is None:
                 break
             dual = neighbour
         return best
 
-    def _neighbour(self, point: RelaxedPoint, support: IntArray) -> DualPoint | None:
+    def neighbour(self, point: RelaxedPoint, support: IntArray) -> DualPoint | None:
         """Another dual that is optimal at the same point and leans less on sides that cost the objective."""
         pull = np.maximum(0.0, -point.side_multipliers)
         if pull[support].max(initial=0.0) <= TUNING.no_slack:

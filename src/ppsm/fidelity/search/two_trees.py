@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.fidelity.bounds.convex import Relaxation
 from ppsm.fidelity.bounds.price_boxes import price_ranges
 from ppsm.fidelity.bounds.primal_dual import (
     PenaltyRange,
@@ -68,8 +69,9 @@ class TwoTrees(BestFirst[BoxNode]):
         *,
         start: Start | None = None,
         lift: Lift | None = None,
+        relaxation: Relaxation | None = None,
     ) -> None:
-        super().__init__(core, lps, limits)
+        super().__init__(core, lps, limits, relaxation)
         self.box = box
         self.primal_dual = PrimalDualRelaxation(core, matrices)
         self.best: PrimalDualPoint
@@ -199,17 +201,19 @@ class TwoTrees(BestFirst[BoxNode]):
             side = self._choose(node, point, answer, shift, multipliers, [one[-1] for one in undecided])
             if side is None or len(undecided) >= TUNING.undecided:
                 break
-            if_tight = probe.bound_if_tight(sides_of((*node.tight, side)))
+            tight, zero = self.if_tight(node.tight, node.zero, side)
+            if_tight = probe.bound_if_tight(sides_of(tight))
+            slack = self.if_slack(node.zero, side)
             if self.beaten(if_tight):
-                node = replace(node, zero=(*node.zero, side))
+                node = replace(node, zero=slack)
                 rest = self.lps.dual(shift, sides_of(node.zero))
                 if rest is None:
                     return None
                 multipliers = rest.multipliers
                 continue
-            if_zero = probe.bound_if_zero(sides_of((*node.zero, side)))
+            if_zero = probe.bound_if_zero(sides_of(slack))
             if self.beaten(if_zero):
-                node = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
+                node = replace(node, tight=tight, zero=zero)
                 answer = self.cheapest_answer(answer, shift, sides_of(node.tight))
                 continue
             undecided.append((if_tight, if_zero, side))
@@ -263,11 +267,12 @@ class TwoTrees(BestFirst[BoxNode]):
         if self.nodes == 1:
             # Nothing is split yet, so that what probing decided holds for the other tree as well.
             self._other = [node], INFINITY
-        tight = replace(node, tight=(*node.tight, side), zero=self.with_twin(node.zero, side))
-        tight = replace(tight, bound=max(node.bound, if_tight), narrowed=False)
-        self.push(replace(tight, order=next(self.orders)))
-        zero = replace(node, zero=(*node.zero, side), bound=max(node.bound, if_zero), narrowed=False)
-        self.push(replace(zero, order=next(self.orders)))
+        tight, zero = self.if_tight(node.tight, node.zero, side)
+        held = replace(node, tight=tight, zero=zero, bound=max(node.bound, if_tight), narrowed=False)
+        self.push(replace(held, order=next(self.orders)))
+        slack = self.if_slack(node.zero, side)
+        free = replace(node, zero=slack, bound=max(node.bound, if_zero), narrowed=False)
+        self.push(replace(free, order=next(self.orders)))
 
     def _best_bound(self, node: BoxNode) -> tuple[float, PrimalDualPoint] | None:
         """The bound at the best of a few penalties, and an optimum that shows what fails.
