@@ -91,7 +91,7 @@ def faithful_distance(
     has_prior: bool,
     widening: float,
     gap: float,
-    has_half_spaces: bool = False,
+    has_half_spaces: bool,
 ) -> Distance:
     """How far a repaired release may be from the truth, or why that is not known."""
     factor = nearness(norm, gap)

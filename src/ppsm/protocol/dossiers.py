@@ -88,7 +88,8 @@ class Exchange:
         log.steps.extend([*own_steps, *self._follower_steps()])
         found = {"widening": fidelity.widening, "gap": 1.0 if fidelity.gap is None else fidelity.gap}
         if side is None:
-            distance = faithful_distance(noisy.record, mechanism.norm, has_prior=False, **found)
+            plainly = {"has_prior": False, "has_half_spaces": False}
+            distance = faithful_distance(noisy.record, mechanism.norm, **plainly, **found)
             theory = Guarantees(distance, _ELSEWHERE)
         else:
             theory = mechanism.guarantees(noisy, side, self.decision, self.prediction, **found)
