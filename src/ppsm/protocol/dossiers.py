@@ -86,13 +86,21 @@ class Exchange:
         mechanism, fidelity = mechanism_of(self.noisy.terms), self.restored.fidelity
         noisy, log = self.noisy.released.to_released(), StepLog()
         log.steps.extend([*own_steps, *self._follower_steps()])
-        found = {"widening": fidelity.widening, "gap": 1.0 if fidelity.gap is None else fidelity.gap}
+        widening, gap = fidelity.widening, 1.0 if fidelity.gap is None else fidelity.gap
         if side is None:
-            plainly = {"has_prior": False, "has_half_spaces": False}
-            distance = faithful_distance(noisy.record, mechanism.norm, **plainly, **found)
+            distance = faithful_distance(
+                noisy.record,
+                mechanism.norm,
+                has_prior=False,
+                has_half_spaces=False,
+                widening=widening,
+                gap=gap,
+            )
             theory = Guarantees(distance, _ELSEWHERE)
         else:
-            theory = mechanism.guarantees(noisy, side, self.decision, self.prediction, **found)
+            theory = mechanism.guarantees(
+                noisy, side, self.decision, self.prediction, widening=widening, gap=gap
+            )
         return mechanism.dossier(noisy, self.released, log, ModelBased(), theory)
 
     def _follower_steps(self) -> list[Step]:
