@@ -24,6 +24,7 @@ Other prices than the published ones may be cheaper as well. They are found by p
 be released, and kept out in the same way. All of it is made of released and public figures.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -245,7 +246,10 @@ def half_spaces_that_keep(
     """
     half_spaces: HalfSpaces | None = None
     released = vectors.nearest(None)
+    stop = time.perf_counter() + TUNING.cost_search_seconds
     for _ in range(TUNING.cost_rounds):
+        if time.perf_counter() > stop:
+            break
         better = None if released is None else _better(published, felt, vectors, days, released, half_spaces)
         if better is None and half_spaces is not None and released is not None:
             # Tangents hold no more than is enough: begin anew with what is missing now.

@@ -35,6 +35,8 @@ class MechanismTuning:
     cost_rounds: int = 8
     cost_climbs: int = 6
     cost_halvings: int = 6
+    # No further one is looked for after so many seconds.
+    cost_search_seconds: float = 180.0
     # Seconds for a search within half-spaces: they are a wish, and an empty one may take long to show.
     cost_seconds: float = 3.0
 
