@@ -85,6 +85,10 @@ class TinyMarket:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names, self.felt_names)
 
+    def without_memory(self) -> "TinyMarket":
+        """Itself."""
+        return self
+
     def least_cost_at(self, prices: FloatArray) -> None:
         """There is no leader whose cost could be kept."""
         del prices

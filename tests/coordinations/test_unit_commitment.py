@@ -153,3 +153,14 @@ def test_a_stress_outside_the_calibrated_range_is_refused(case: Case) -> None:
         check_stress(case, 7.0, None)
     with pytest.raises(InputError, match=r"the gas stress is -0\.9"):
         check_stress(case, case.power_stress[0], -0.9)
+
+
+def test_a_game_without_memory_has_a_solver_that_saw_nothing(case: Case) -> None:
+    game = GaucCoordination(case, case.power_stress[0], gap=1e-3, time_limit=7.0, proof=False)
+    assert game.without_memory() is game
+    game.clear(case.demand_mwh(GAS_STRESS))
+    other = game.without_memory()
+    assert other.solver is not game.solver
+    assert (other.gap, other.time_limit, other.proof) == (1e-3, 7.0, False)
+    shared = GaucCoordination(case, case.power_stress[0], game.solver)
+    assert shared.without_memory().solver is not game.solver

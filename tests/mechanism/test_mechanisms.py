@@ -393,3 +393,23 @@ def test_the_leaders_prices_are_off_by_a_tenth_of_their_average(
     expected = 0.1 * np.abs(prices).mean()
     assert drawn.mean(axis=0) == pytest.approx(prices, abs=0.1 * expected)
     assert drawn.std(axis=0) == pytest.approx(np.full(prices.size, expected), rel=0.1)
+
+
+def test_a_private_release_plays_the_game_without_memory(
+    secret: Sensitive,
+    towns: GameCoordination,
+    ledger: Ledger,
+    public: PublicOutcome,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[GameCoordination] = []
+
+    def noted(game: GameCoordination) -> GameCoordination:
+        asked.append(game)
+        return game
+
+    monkeypatch.setattr(GameCoordination, "without_memory", noted)
+    simulated(PPSM(alpha=5.0), secret, towns, public)
+    assert not asked
+    PPSM(alpha=5.0).release(secret, towns, ledger=ledger, purpose="test")
+    assert asked == [towns]

@@ -175,6 +175,10 @@ class GameCoordination:
             felt=np.concatenate([found.variables, found.responses[self._sides.felt_columns]]),
         )
 
+    def without_memory(self) -> "GameCoordination":
+        """Itself: every solve begins from nothing."""
+        return self
+
     def market_result(self, demand: VectorLike) -> MarketResult:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names, self.felt_names)

@@ -67,6 +67,8 @@ class GaucCoordination(GasSide):
         proof: bool = True,
     ) -> None:
         self.power_stress = float(power_stress)
+        # A solver that was passed may have seen anything.
+        self._is_fresh = solver is None
         self.solver = GasAwareCommitment(case) if solver is None else solver
         super().__init__(case, self.solver.followers.gas.market)
         self.gap, self.time_limit, self.proof = gap, time_limit, proof
@@ -124,12 +126,21 @@ class GaucCoordination(GasSide):
 
     def clear(self, demand: ArrayLike) -> Outcome:
         """Solve GAUC at a demand; Ctrl-C is raised, since an answer cut short is no outcome."""
+        self._is_fresh = False
         with watched() as watch:
             solution = self.solver.solve(
                 self.power_stress, demand, gap=self.gap, time_limit=self.time_limit, proof=self.proof
             )
             watch.check()
         return replace(outcome_of(solution), price_names=self.price_names)
+
+    def without_memory(self) -> "GaucCoordination":
+        """The game with a solver of its own, unless this one has cleared nothing yet."""
+        if self._is_fresh:
+            return self
+        return GaucCoordination(
+            self.case, self.power_stress, gap=self.gap, time_limit=self.time_limit, proof=self.proof
+        )
 
     def market_result(self, demand: ArrayLike) -> MarketResult:
         """What the markets publish."""

@@ -229,10 +229,10 @@ def published_decision(result: MarketResult, side: FollowerSide) -> Decision:
 class Coordination(FollowerSide, Protocol):
     """A game as the mechanism sees it: the follower's side, and what the leader does beside it.
 
-    What the mechanism promises rests on this: ``decide``, ``follower_at`` and ``cost_of_privacy`` are
-    functions of their arguments and of public data alone. A solver that remembers what it saw at the true
-    data and starts from it would carry the secret past step 1; ``separate`` is for whoever must show it the
-    truth.
+    What the mechanism promises rests on this: ``decide``, ``follower_at``, ``least_cost_at`` and
+    ``cost_of_privacy`` are functions of their arguments and of public data alone. A solver that remembers
+    what it saw at the true data and starts from it would carry the secret past step 1, so the steps of a
+    private release play the game :meth:`without_memory`.
     """
 
     @property
@@ -250,6 +250,9 @@ class Coordination(FollowerSide, Protocol):
 
         Where it has no answer the outcome says so and nothing is raised; Ctrl-C is raised again.
         """
+
+    def without_memory(self) -> "Coordination":
+        """The same game, played by a solver that has seen no demand; itself where nothing is remembered."""
 
     def market_result(self, demand: ArrayLike) -> MarketResult:
         """Play the game and return what the market publishes; an error where it cannot be played."""

@@ -139,8 +139,10 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     def lead(
         self, log: StepLog, noisy: Released, coordination: Coordination, predictor: Predictor
     ) -> Decision:
-        """Steps 2a and 2b: the leader's."""
+        """Steps 2a to 2c: the leader's."""
         self._refuse(noisy, coordination, predictor)
+        if noisy.private:
+            coordination = coordination.without_memory()
         prices = predict_prices(log, noisy, coordination, predictor)
         decision = decide(log, noisy, coordination, prices, predictor.publication)
         published = None if predictor.publication is None else predictor.publication.result
