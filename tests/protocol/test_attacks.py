@@ -300,7 +300,7 @@ def test_rounds_that_cost_nothing_do_not_fill_the_disk(
 @pytest.mark.parametrize("address", ["http://gas.example:8443", "http://192.0.2.1", "http://[2001:db8::1]:1"])
 def test_a_token_is_not_sent_in_the_clear_to_another_computer(parties: Parties, address: str) -> None:
     with pytest.raises(InputError, match="https"):
-        HttpTransport(address, parties.identities[LEADER])
+        HttpTransport(address, parties.identities[LEADER], FOLLOWER)
 
 
 @pytest.mark.parametrize("names", [["Gas"], ["power co"], ["gas", "gas"], ["authority"], ["../gas"], [""]])

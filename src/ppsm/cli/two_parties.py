@@ -145,7 +145,7 @@ def run(
     check_stress(loaded, power_stress, None)
     home = writable_directory(out)
     name = _other_party(list(who.peers), follower_name)
-    transport = HttpTransport(follower, who)
+    transport = HttpTransport(follower, who, name)
     busy = f"another leader is at work in {home}: wait for it, or choose another --out."
     with interruptible(), alone(home / "leader.lock", busy):
         _insist_on_settings(home, loaded, power_stress)

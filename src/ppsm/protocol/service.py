@@ -40,6 +40,7 @@ from ppsm.protocol.identities import (
     TLS_CERTIFICATE,
     TLS_FILE,
     Identity,
+    certified_name,
     token_hash,
 )
 from ppsm.protocol.messages import (
@@ -249,9 +250,8 @@ class CertificateProtocol(H11Protocol):
         """Note the common name of a certificate that the TLS layer has checked."""
         super().connection_made(transport)  # type: ignore[arg-type]
         shown = transport.get_extra_info("ssl_object")
-        subject = (shown.getpeercert() or {}).get("subject", ()) if shown is not None else ()
-        names = [value for part in subject for key, value in part if key == "commonName"]
-        self.app_state = {**self.app_state, "certificate": names[0] if len(names) == 1 else None}
+        name = None if shown is None else certified_name(shown.getpeercert())
+        self.app_state = {**self.app_state, "certificate": name}
 
 
 class Rates:
