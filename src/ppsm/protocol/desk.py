@@ -297,7 +297,7 @@ class FollowerDesk:
                 self._say(message, self._restored(noisy, message.body), "restored")
             else:
                 restored = next(each.body for each in kept if isinstance(each, RestoredMessage))
-                self._say(message, self._outcome(restored, message), "outcome")
+                self._say(message, self._outcome(noisy.terms, restored, message), "outcome")
 
     def _insist_on_market(self, terms: Terms) -> None:
         """End a round of a market that was another one when the desk was last started."""
@@ -397,10 +397,10 @@ class FollowerDesk:
             fidelity=Fidelity.model_validate(proof),
         )
 
-    def _outcome(self, restored: Restored, message: CommitmentMessage) -> Outcome:
+    def _outcome(self, terms: Terms, restored: Restored, message: CommitmentMessage) -> Outcome:
         """The market with the released vector: post-processing, so nothing of the true data is in it."""
         decision = self._decision(message.body)
-        if self.policy.outcome == "nothing":
+        if terms.outcome == "nothing":
             return Outcome(told="nothing")
         side = self.market.side
         try:
@@ -414,10 +414,12 @@ class FollowerDesk:
 
     def _decision(self, felt: Felt) -> Decision:
         """What was sent as a decision, if it is one of this market."""
-        names = self.market.side.felt_names
-        values = np.array(felt.values)
+        side, values = self.market.side, np.array(felt.values)
+        names = side.felt_names
         if tuple(felt.names) != names or values.shape != (len(names),):
             raise _EndedError("unusable", "The decision names other things than this market feels.")
+        if felt.unit != side.felt_unit:
+            raise _EndedError("unusable", f"The decision has another unit than '{side.felt_unit}'.")
         if (np.abs(values) > TUNING.largest_felt).any():
             raise _EndedError("unusable", f"The decision has a number beyond {TUNING.largest_felt:g}.")
         return Decision(values, names, felt.unit, None, Status.INCUMBENT)

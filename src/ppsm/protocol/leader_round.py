@@ -137,7 +137,7 @@ class LeaderRound:
         if cleared.felt is None:
             self._abandon("not cleared")
             return LeaderResult(self.round_id, dossier.with_evaluation(cleared), certificate, cleared, None)
-        reply = self._exchanged(4, "commitment", lambda: self._felt(cleared.felt, decision.unit))
+        reply = self._exchanged(4, "commitment", lambda: self._felt(cleared.felt))
         told = reply.body if isinstance(reply, OutcomeMessage) else None
         return LeaderResult(self.round_id, dossier.with_evaluation(cleared), certificate, cleared, told)
 
@@ -210,7 +210,7 @@ class LeaderRound:
 
     def _restored(self, noisy: Noisy, decision: Decision) -> tuple[Exchange, Certificate]:
         """D^, once it is checked with our own copy of the public market."""
-        mine = self._felt(decision.felt, decision.unit)
+        mine = self._felt(decision.felt)
         reply = self._exchanged(2, "decision", lambda: mine)
         if not isinstance(reply, RestoredMessage):
             raise ProtocolError("The decision was answered with something else than D^: begin a new round.")
@@ -250,8 +250,8 @@ class LeaderRound:
         write_atomically(self.directory / DOSSIER, dossier.to_json() + "\n")
         return dossier
 
-    def _felt(self, felt: FloatArray | None, unit: str) -> Felt:
-        names = self.market.side.felt_names
+    def _felt(self, felt: FloatArray | None) -> Felt:
+        names, unit = self.market.side.felt_names, self.market.side.felt_unit
         values = frozen_vector([] if felt is None else felt, len(names), "the decision", names=names)
         return Felt(names=list(names), values=values.tolist(), unit=unit)
 
