@@ -148,7 +148,7 @@ def run(
     transport = HttpTransport(follower, who, name)
     busy = f"another leader is at work in {home}: wait for it, or choose another --out."
     with interruptible(), alone(home / "leader.lock", busy):
-        _insist_on_settings(home, loaded, power_stress)
+        _insist_on_settings(home, loaded, power_stress, name)
         market = Market(GaucCoordination(loaded, power_stress, time_limit=time_limit), market_digest(loaded))
         store = RoundStore(home / "rounds.db")
         leader = LeaderRound(
@@ -161,12 +161,17 @@ def run(
         raise typer.Exit(EXIT_NO_ANSWER)
 
 
-def _insist_on_settings(home: Path, case: "Case", power_stress: float) -> None:
-    """A round goes on with what it was begun with: its decision and its clearing are of one market."""
+def _insist_on_settings(home: Path, case: "Case", power_stress: float, follower: str) -> None:
+    """A round goes on with what it was begun with: its files are of one market, and of one other party."""
     from ppsm.markets.gauc.memory import case_fingerprint
 
     file = home / SETTINGS
-    mine = {"market": market_digest(case), "units": case_fingerprint(case), "power_stress": power_stress}
+    mine = {
+        "market": market_digest(case),
+        "units": case_fingerprint(case),
+        "power_stress": power_stress,
+        "follower": follower,
+    }
     if not file.exists():
         write_atomically(file, json.dumps(mine) + "\n", mode=OWNER_MODE)
         return

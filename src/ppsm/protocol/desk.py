@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ppsm.errors import BudgetExceededError, InputError, LedgerError, PpsmError, PrivacyError
+from ppsm.errors import BudgetExceededError, InputError, LedgerError, PpsmError, PrivacyError, printable
 from ppsm.mechanism.coordination import Decision, FollowerSide
 from ppsm.mechanism.predictors import ModelBased
 from ppsm.mechanism.steps import StepLog, fidelity_output
@@ -75,8 +75,8 @@ class _EndedError(Exception):
     def __init__(self, code: FailureCode, message: str, *, free: bool = False) -> None:
         super().__init__(message)
         # A solver may have much to say, in lines; a message has one, of an end.
-        shown = "".join(sign if sign.isprintable() else " " for sign in message)
-        self.body, self.free = Failed(code=code, message=" ".join(shown.split())[:1000]), free
+        shown = " ".join(printable(message).split())[:1000]
+        self.body, self.free = Failed(code=code, message=shown), free
 
 
 class FollowerDesk:
