@@ -29,6 +29,16 @@ def test_a_round_goes_on_with_the_settings_that_it_was_begun_with(tmp_path: Path
     assert leader(tmp_path, "--follower-name", "gas")[0] == 2
 
 
+def test_identity_and_round_are_where_one_would_look_for_them(tmp_path: Path) -> None:
+    assert ppsm("identities", ".", "identity", "gas", cwd=tmp_path).returncode == 0
+    asked = ("--follower", "https://127.0.0.1:9", "--case", "two_node", "--patience", "0")
+    done = ppsm("leader", "run", *asked, cwd=tmp_path)
+    assert (done.returncode, "does not answer" in done.stderr) == (7, True), done.stderr
+    assert (tmp_path / "round" / "settings.json").exists()
+    done = ppsm("leader", "run", *asked, cwd=tmp_path / "gas")
+    assert (done.returncode, "identity is no identity" in done.stderr) == (2, True), done.stderr
+
+
 def make_peer(known: Path) -> None:
     """One more follower that could be asked."""
     (known / "other.pem").write_bytes((known / "gas.pem").read_bytes())

@@ -54,7 +54,7 @@ def serve(
     case: Annotated[str, typer.Option(help="A built-in case or the follower's case directory.")],
     ledger: Annotated[Path, typer.Option(help="The privacy ledger, with a grant for the policy's data set.")],
     policy: Annotated[Path, typer.Option(help="What is allowed to whom, a TOML file.")],
-    identity: IdentityOption,
+    identity: IdentityOption = Path("identity"),
     demand: Annotated[
         Path | None, typer.Option(help="The secret demand: a CSV file node,demand_mwh instead of a stress.")
     ] = None,
@@ -112,8 +112,10 @@ def _warn_of_budget(desk: "FollowerDesk") -> None:
 def run(
     follower: Annotated[str, typer.Option(help="Its address, such as https://HOST:PORT.")],
     case: Annotated[str, typer.Option(help="A built-in case or the leader's case directory.")],
-    identity: IdentityOption,
-    out: Annotated[Path, typer.Option(help="Directory for this round: dossier, transcript, page.")],
+    identity: IdentityOption = Path("identity"),
+    out: Annotated[Path, typer.Option(help="Directory for this round: dossier, transcript, page.")] = Path(
+        "round"
+    ),
     power_stress: Annotated[float, typer.Option(help="Relative increase of all loads.")] = 0.0,
     follower_name: Annotated[
         str | None, typer.Option(help="Which party is asked, where the identity knows several.")
