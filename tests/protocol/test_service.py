@@ -203,6 +203,13 @@ def test_what_is_no_message_is_refused_without_repeating_it(parties: Parties, co
         assert "nonsense" not in reply.text
 
 
+def test_nobody_is_sent_elsewhere(parties: Parties) -> None:
+    client = TestClient(make_app(parties.desk()), follow_redirects=False)
+    reply = client.get("/v1/terms/", headers=token(parties) | {"Host": "rival.example"})
+    assert (reply.status_code, reply.json()["code"]) == (404, "http")
+    assert "location" not in reply.headers
+
+
 def test_a_failure_inside_says_nothing(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = parties.desk()
 

@@ -85,6 +85,8 @@ def make_app(desk: FollowerDesk) -> FastAPI:
         description=_DESCRIPTION,
         docs_url=None,
         redoc_url=None,
+        # A path is what it is: no caller is sent to where its own header says that we are.
+        redirect_slashes=False,
         responses=_REFUSALS,
     )
     _add_rounds(app, desk)
