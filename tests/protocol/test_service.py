@@ -87,15 +87,15 @@ def test_who_is_not_known_is_told_nothing_and_noted(
     parties: Parties, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = parties.desk()
-    client = TestClient(make_app(desk), raise_server_exceptions=False)
+    client = TestClient(make_app(desk), raise_server_exceptions=False, client=("192.0.2.7", 4711))
     with caplog.at_level(logging.WARNING, logger="ppsm.protocol"):
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}):
             reply = client.get("/v1/terms", headers=headers)
             assert reply.status_code == 401
             assert reply.json()["code"] == "credentials"
-    assert caplog.text.count("refused nobody we know: 401 credentials") == 3
+    assert caplog.text.count("refused nobody we know: 401 credentials, from 192.0.2.7") == 3
     assert client.get("/v1/terms", headers=token(parties)).status_code == 200
-    assert len(desk.store.refusals()) == 3
+    assert [note.peer for note in desk.store.refusals()] == ["nobody we know, 192.0.2.7"] * 3
 
 
 def test_a_certificate_of_nobody_we_know_is_not_enough(
@@ -173,6 +173,14 @@ def test_sizes_and_rates_are_limited(parties: Parties) -> None:
     assert codes[0] == 200
     assert codes[-1] == 429
     assert {note.code for note in desk.store.refusals()} == {"413 size"}
+
+
+def test_nobody_has_another_address_by_saying_so(parties: Parties) -> None:
+    desk = parties.desk(policy(requests_per_minute=5.0))
+    with listening(make_app(desk)) as address, httpx.Client(base_url=address, trust_env=False) as client:
+        said = [client.get("/v1/terms", headers={"X-Forwarded-For": f"192.0.2.{n}"}) for n in range(8)]
+    assert [each.status_code for each in said] == [401] * 5 + [429] * 3
+    assert {note.peer for note in desk.store.refusals()} == {"nobody we know, 127.0.0.1"}
 
 
 def test_rates_recover_and_do_not_grow_without_end() -> None:
