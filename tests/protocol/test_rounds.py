@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ppsm import Ledger, Sensitive
-from ppsm.errors import LedgerError, ProtocolError, SolverError
+from ppsm.errors import LedgerError, PrivacyError, ProtocolError, SolverError
 from ppsm.mechanism import PPSM, ModelBased, PPSM_p
 from ppsm.privacy import Released
 from ppsm.privacy.record import ReleaseRecord
@@ -97,6 +97,22 @@ def test_seeded_noise_is_not_taken_for_private(parties: Parties) -> None:
     desk = parties.desk(policy(research_seed=3))
     with pytest.raises(ProtocolError, match="seeded noise"):
         parties.leader(parties.in_memory(desk)).run()
+    assert desk.store.rounds() == []  # the terms say so: nothing was asked for, so nothing left
+    told = desk.terms(LEADER).model_copy(update={"private": True})
+    desk.terms = lambda party: told  # type: ignore[method-assign]
+    with pytest.raises(ProtocolError, match="seeded noise"):
+        parties.leader(parties.in_memory(desk)).run()
+
+
+def test_data_with_seeded_noise_are_never_served_as_private_nor_the_other_way_round(parties: Parties) -> None:
+    seeded = policy(research_seed=3)
+    parties.leader(parties.in_memory(parties.desk(seeded)), research=True).run()
+    with pytest.raises(PrivacyError, match="handed out with seeded noise"):
+        parties.desk()
+    (parties.root / "gas" / "rounds.db").unlink()
+    parties.leader(parties.in_memory(parties.desk()), home="another").run()
+    with pytest.raises(PrivacyError, match="released privately before"):
+        parties.desk(seeded)
 
 
 @pytest.mark.parametrize("lost", ["request", "reply"])

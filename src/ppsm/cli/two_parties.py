@@ -87,20 +87,24 @@ def serve(
     with interruptible(), alone(home / "follower.lock", busy):
         store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
         desk = FollowerDesk(market, secret, book, rules, who, store, home)
-        _warn_of_budget(desk)
+        _warn_of_policy(desk)
         server(make_app(desk), host, port, who if tls else None).run()
 
 
-def _warn_of_budget(desk: "FollowerDesk") -> None:
+def _warn_of_policy(desk: "FollowerDesk") -> None:
     """Say at the start what every round would end with."""
-    dataset = desk.policy.dataset
+    dataset, log = desk.policy.dataset, logging.getLogger("ppsm.protocol")
+    if desk.policy.research_seed is not None:
+        log.warning(
+            "NOT PRIVATE: the policy has a research seed, so each leader learns '%s' exactly", dataset
+        )
+        return
     try:
         is_empty = desk.ledger.balance(dataset).left <= 0
     except InputError:
         is_empty = True
-    if is_empty and desk.policy.research_seed is None:
-        desk_log = logging.getLogger("ppsm.protocol")
-        desk_log.warning("the ledger has nothing for '%s': rounds end as 'budget' until it grants", dataset)
+    if is_empty:
+        log.warning("the ledger has nothing for '%s': rounds end as 'budget' until it grants", dataset)
 
 
 @leader_commands.command(

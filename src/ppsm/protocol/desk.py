@@ -118,7 +118,24 @@ class FollowerDesk:
         self._behind: dict[str, str] = {}
         for finding in disagreements(ledger, store):
             raise LedgerError(f"{finding} Restore the ledger or the rounds that belong together.")
+        self._insist_on_one_kind_of_noise()
         self._catch_up()
+
+    def _insist_on_one_kind_of_noise(self) -> None:
+        """Seeded noise can be subtracted: no private release of the same data would be worth anything."""
+        dataset, replies = self.policy.dataset, self.store.replies_to_ask()
+        drawn = (each.body.released.record for each in replies if isinstance(each, NoisyMessage))
+        if self.policy.research_seed is None:
+            if any(each.dataset == dataset and not each.private for each in drawn):
+                raise PrivacyError(
+                    f"'{dataset}' was handed out with seeded noise, so no release of it is private any more: "
+                    "serve other data."
+                )
+        elif any(each.dataset == dataset and each.spent for each in self.ledger.balances()):
+            raise PrivacyError(
+                f"The policy has a research seed, and '{dataset}' was released privately before: give the "
+                "data of research another name."
+            )
 
     def terms(self, party: str) -> Terms:
         """What a party may ask for."""

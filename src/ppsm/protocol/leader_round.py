@@ -150,12 +150,15 @@ class LeaderRound:
         if noisy.terms.market != self.market.digest:
             self._refuse_market(noisy.terms)
         self._believed(lambda: self._check_noisy(noisy))
-        if not noisy.released.private and not self.research:
+        self._insist_on_privacy(noisy.released.private)
+        return noisy
+
+    def _insist_on_privacy(self, private: bool) -> None:
+        if not private and not self.research:
             raise ProtocolError(
-                "The follower sent seeded noise, which is not private, expected a private release: ask it to "
+                "The follower has seeded noise, which is not private, expected a private release: ask it to "
                 "mend its policy, or take seeded noise with --research."
             )
-        return noisy
 
     def _check_noisy(self, noisy: Noisy) -> None:
         """Whether D~ is what was asked for, under the terms that came with it, and of this round."""
@@ -182,6 +185,7 @@ class LeaderRound:
         terms = self._persistently(self.transport.terms)
         if terms.market != self.market.digest:
             self._refuse_market(terms)
+        self._insist_on_privacy(terms.private)  # before data leave that anybody could read
         return Ask(market=terms.market, dataset=terms.dataset, day=terms.day)
 
     def _refuse_market(self, terms: Terms) -> NoReturn:
