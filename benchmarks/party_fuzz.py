@@ -127,7 +127,9 @@ def _hostile_felt(choice: random.Random, names: list[str]) -> Felt:
     values = [choice.choice(sizes) * choice.choice((1.0, choice.random())) for _ in names]
     if choice.random() < 0.1:
         values, names = values * 2, names[::-1]
-    return Felt(names=names, values=values, unit=choice.choice(("MWh", "none of yours", "kWh")))
+    return Felt(
+        names=names, values=values, unit=choice.choice((*[TinyMarket.felt_unit] * 6, "none of yours", "kWh"))
+    )
 
 
 def _chained(

@@ -117,7 +117,7 @@ class World:
             Identity.read(self.root / "identities" / POWER),
             GAS,
             RoundStore(home / "rounds.db"),
-            HttpTransport(address, Identity.read(self.root / "identities" / POWER), timeout_s=20.0),
+            HttpTransport(address, Identity.read(self.root / "identities" / POWER), GAS, timeout_s=20.0),
             home,
             **options,
         )
@@ -155,7 +155,7 @@ class Follower:
         identity = Identity.read(self.world.root / "identities" / POWER)
         while True:
             try:
-                HttpTransport(self.address, identity, timeout_s=2.0).terms()
+                HttpTransport(self.address, identity, GAS, timeout_s=2.0).terms()
             except PpsmError:
                 if not self.process.is_alive():
                     raise RuntimeError("the follower did not start") from None

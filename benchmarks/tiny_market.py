@@ -41,7 +41,7 @@ class TinyMarket:
 
     entry_names = price_names = TOWNS
     felt_names = ("width",)
-    unit = "MWh"
+    unit = felt_unit = "MWh"
     sensitive_follower = "towns"
 
     @cached_property
@@ -62,7 +62,7 @@ class TinyMarket:
         wide = prices is None or float(prices.max()) > (CHEAP + DEAR) / 2.0
         width = self._width(demand) if wide else self._width(demand) - STEP
         felt = np.array([max(0.0, width)])
-        return Decision(felt, self.felt_names, self.unit, float(felt[0]), Status.PROVEN_OPTIMAL)
+        return Decision(felt, self.felt_names, self.felt_unit, float(felt[0]), Status.PROVEN_OPTIMAL)
 
     def _width(self, demand: FloatArray) -> float:
         """The least width with which all of a demand is cheap."""

@@ -20,6 +20,11 @@ The command line prints it after ``error:`` and leaves with the class's ``exit_c
 """
 
 
+def printable(text: str) -> str:
+    """A text without signs that steer a terminal or turn the writing around: it may be somebody else's."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in text)
+
+
 class PpsmError(Exception):
     """The root of all errors that ppsm raises on purpose."""
 

@@ -50,7 +50,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         wire = Wire(int(address.rsplit(":", 1)[1]))
         proxy = Proxy(wire)
         recorder = Recorder(int(proxy.address.rsplit(":", 1)[1]))
-        way = HttpTransport(recorder.address, identities[LEADER])
+        way = HttpTransport(recorder.address, identities[LEADER], FOLLOWER)
         own = Market(GaucCoordination(leader, 0.2), market_digest(leader))
         mine = RoundStore(root / "leader.db")
         round_ = LeaderRound(own, identities[LEADER], FOLLOWER, mine, way, root / "home")

@@ -233,6 +233,35 @@ def test_a_dossier_of_other_numbers_is_found_out_though_it_is_sealed(parties: Pa
         assert any("dossier" in each for each in check_seal(home, keys)), part
 
 
+LIES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "statement": lambda told: told.update(statement="Nobody learns anything."),
+    "promise": lambda told: told["promise"].clear(),
+    "mechanism": lambda told: told["mechanism"].update(eta_p=0.5),
+    "no such vector": lambda told: told["released"]["receipt"].update(entry_hash="x"),
+    "step 1": lambda told: told["steps"][0]["output"]["values"].reverse(),
+    "decision": lambda told: told["steps"][2]["output"].update(values=[0.0]),
+    "no decision": lambda told: told["steps"][2].update(output=1.0),
+    "prediction": lambda told: told["steps"][3]["output"].update(value=1.0),
+    "widening": lambda told: told["steps"][4]["output"].update(widening=1.5),
+    "a step less": lambda told: told["steps"].pop(),
+    "theory": lambda told: told["theory"]["distance"].update(likely_l1=0.0),
+    "a word more": lambda told: told.update(audited=True),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_dossier_that_says_something_else_than_the_messages_is_found_out_though_it_is_sealed(
+    parties: Parties, lie: Callable[[dict[str, Any]], object]
+) -> None:
+    home, keys = sealed_round(parties)
+    assert check_seal(home, keys) == []
+    told = json.loads((home / DOSSIER).read_text())
+    lie(told)
+    (home / DOSSIER).write_text(json.dumps(told))
+    write_seal(home, parties.identities[LEADER], Transcript.read(home / TRANSCRIPT))
+    assert any("dossier" in each for each in check_seal(home, keys))
+
+
 def test_what_one_side_has_kept_is_no_second_opinion_of_itself(parties: Parties) -> None:
     home, keys = sealed_round(parties)
     kept = Transcript.read(home / TRANSCRIPT)
@@ -300,7 +329,7 @@ def test_rounds_that_cost_nothing_do_not_fill_the_disk(
 @pytest.mark.parametrize("address", ["http://gas.example:8443", "http://192.0.2.1", "http://[2001:db8::1]:1"])
 def test_a_token_is_not_sent_in_the_clear_to_another_computer(parties: Parties, address: str) -> None:
     with pytest.raises(InputError, match="https"):
-        HttpTransport(address, parties.identities[LEADER])
+        HttpTransport(address, parties.identities[LEADER], FOLLOWER)
 
 
 @pytest.mark.parametrize("names", [["Gas"], ["power co"], ["gas", "gas"], ["authority"], ["../gas"], [""]])

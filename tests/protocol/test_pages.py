@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ppsm import load_case
+from ppsm.figures.price_map import price_map
 from ppsm.protocol.service import make_app
 from tests.protocol.parties import FOLLOWER, LEADER, Parties
 from tests.protocol.wire import listening
@@ -86,6 +88,16 @@ def test_the_leaders_page_fits_and_loads_nothing(
     assert all(name in page.locator("body").inner_text() for name in plants)
     context.close()
     assert asked == [leaders_page.as_uri()]
+
+
+def test_colours_of_maps_beside_each_other_mean_the_same() -> None:
+    case = load_case("medium")
+    low, high = np.full(len(case.junctions), 10.0), np.full(len(case.junctions), 90.0)
+    scales = [
+        re.findall(r'"domain": ?(\[[^]]*\])', price_map(case, one, beside=[other]).to_json(indent=None))
+        for one, other in ((low, high), (high, low))
+    ]
+    assert scales[0] == scales[1] != []
 
 
 def test_pages_are_dark_where_that_is_asked_for(browser: Any, leaders_page: Path) -> None:

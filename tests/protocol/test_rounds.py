@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -10,14 +10,24 @@ import numpy as np
 import pytest
 
 from ppsm import Ledger, Sensitive
-from ppsm.errors import LedgerError, ProtocolError, SolverError
+from ppsm.errors import LedgerError, PrivacyError, ProtocolError, SolverError
 from ppsm.mechanism import PPSM, ModelBased, PPSM_p
 from ppsm.privacy import Released
 from ppsm.privacy.record import ReleaseRecord
 from ppsm.privacy.released import Receipt
 from ppsm.protocol import desk as desk_module
 from ppsm.protocol.desk import FollowerDesk, disagreements
-from ppsm.protocol.messages import Noisy, NoisyMessage, Reply, Request, Restored, Strict, Terms
+from ppsm.protocol.messages import (
+    FailedMessage,
+    Felt,
+    Noisy,
+    NoisyMessage,
+    Reply,
+    Request,
+    Restored,
+    Strict,
+    Terms,
+)
 from ppsm.protocol.signatures import encoded, signed_message
 from ppsm.protocol.transcript import Transcript, check_transcript
 from ppsm.protocol.transport import InMemoryTransport, RefusedError, UnreachableError
@@ -87,6 +97,22 @@ def test_seeded_noise_is_not_taken_for_private(parties: Parties) -> None:
     desk = parties.desk(policy(research_seed=3))
     with pytest.raises(ProtocolError, match="seeded noise"):
         parties.leader(parties.in_memory(desk)).run()
+    assert desk.store.rounds() == []  # the terms say so: nothing was asked for, so nothing left
+    told = desk.terms(LEADER).model_copy(update={"private": True})
+    desk.terms = lambda party: told  # type: ignore[method-assign]
+    with pytest.raises(ProtocolError, match="seeded noise"):
+        parties.leader(parties.in_memory(desk)).run()
+
+
+def test_data_with_seeded_noise_are_never_served_as_private_nor_the_other_way_round(parties: Parties) -> None:
+    seeded = policy(research_seed=3)
+    parties.leader(parties.in_memory(parties.desk(seeded)), research=True).run()
+    with pytest.raises(PrivacyError, match="handed out with seeded noise"):
+        parties.desk()
+    (parties.root / "gas" / "rounds.db").unlink()
+    parties.leader(parties.in_memory(parties.desk()), home="another").run()
+    with pytest.raises(PrivacyError, match="released privately before"):
+        parties.desk(seeded)
 
 
 @pytest.mark.parametrize("lost", ["request", "reply"])
@@ -232,6 +258,40 @@ def test_a_round_of_a_market_that_was_changed_is_over(parties: Parties) -> None:
     desk.market = type(desk.market)(desk.market.side, "f" * 64)
     with pytest.raises(ProtocolError, match="another market by now"):
         parties.leader(parties.in_memory(desk)).run()
+
+
+@pytest.mark.parametrize("told", ["released", "nothing"])
+def test_a_round_is_told_what_its_terms_say_though_the_policy_is_another_by_now(
+    parties: Parties, told: str
+) -> None:
+    with pytest.raises(Stopped):
+        parties.leader(Lossy(parties.desk(policy(outcome=told)), after=stop_at("decision"))).run()
+    other = parties.desk(policy(outcome="nothing" if told == "released" else "released"))
+    result = parties.leader(parties.in_memory(other)).run()
+    assert result.told is not None
+    assert result.told.told == told
+
+
+def test_a_decision_in_another_unit_is_not_taken_for_one_in_ours(parties: Parties) -> None:
+    desk = parties.desk()
+    with pytest.raises(Stopped):
+        parties.leader(Lossy(desk, after=stop_at("ask"))).run()
+    noisy = next(desk.store.replies_to_ask())
+    side = desk.market.side
+    assert side.felt_unit == "leader's variables"
+    names = side.felt_names
+    mine = signed_message(
+        parties.identities[LEADER],
+        Felt(names=list(names), values=[1.0] * len(names), unit="thousands of them"),
+        kind="decision",
+        round_id=noisy.round,
+        recipient=FOLLOWER,
+        time=datetime.now(UTC),
+        before=noisy,
+    )
+    reply = desk.receive(LEADER, mine)  # type: ignore[arg-type]  # a decision
+    assert isinstance(reply, FailedMessage)
+    assert (reply.body.code, "another unit" in reply.body.message) == ("unusable", True)
 
 
 def test_a_ledger_that_was_set_back_is_not_charged(parties: Parties) -> None:

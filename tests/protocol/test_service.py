@@ -15,7 +15,9 @@ import httpx
 import pytest
 from benchmarks.party_proxy import FAULTS, Proxy, Wire
 from benchmarks.secret_forms import found
+from fastapi.responses import PlainTextResponse
 from fastapi.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from ppsm.errors import InputError, ProtocolError
 from ppsm.protocol.desk import disagreements
@@ -39,7 +41,7 @@ def token(parties: Parties, name: str = LEADER) -> dict[str, str]:
 def test_a_round_with_certificates(parties: Parties) -> None:
     desk = parties.desk(policy(certificate_required=True))
     with listening(make_app(desk), parties.identities[FOLLOWER]) as address:
-        way = HttpTransport(address, parties.identities[LEADER])
+        way = HttpTransport(address, parties.identities[LEADER], FOLLOWER)
         result = parties.leader(way).run()
         with pytest.raises(RefusedError, match="Neither a certificate nor a token"):
             no_certificate(address, parties)
@@ -65,35 +67,35 @@ def test_strange_and_expired_certificates_get_no_connection(
     with listening(make_app(parties.desk()), parties.identities[FOLLOWER]) as address:
         # It does not know the follower's authority, so it does not talk to it.
         with pytest.raises(UnreachableError, match="CERTIFICATE_VERIFY_FAILED"):
-            HttpTransport(address, strangers[LEADER]).terms()
+            HttpTransport(address, strangers[LEADER], FOLLOWER).terms()
         # It knows the authority, but shows a certificate of another one.
         for foreign in (strangers, old):
             mixed = tmp_path / f"mixed-{foreign[LEADER].directory.parent.name}"
             shutil.copytree(foreign[LEADER].directory, mixed)
             shutil.copy(parties.identities[LEADER].directory / "authority.pem", mixed / "authority.pem")
             with pytest.raises(UnreachableError):
-                HttpTransport(address, Identity.read(mixed)).terms()
+                HttpTransport(address, Identity.read(mixed), FOLLOWER).terms()
     assert caplog.text.count("refused a connection: unable to get local issuer certificate") == 2
     with (
         listening(make_app(parties.desk()), old[FOLLOWER]) as address,
         pytest.raises(UnreachableError, match="expired"),
     ):
-        HttpTransport(address, old[LEADER]).terms()
+        HttpTransport(address, old[LEADER], FOLLOWER).terms()
 
 
 def test_who_is_not_known_is_told_nothing_and_noted(
     parties: Parties, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = parties.desk()
-    client = TestClient(make_app(desk), raise_server_exceptions=False)
+    client = TestClient(make_app(desk), raise_server_exceptions=False, client=("192.0.2.7", 4711))
     with caplog.at_level(logging.WARNING, logger="ppsm.protocol"):
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}):
             reply = client.get("/v1/terms", headers=headers)
             assert reply.status_code == 401
             assert reply.json()["code"] == "credentials"
-    assert caplog.text.count("refused nobody we know: 401 credentials") == 3
+    assert caplog.text.count("refused nobody we know: 401 credentials, from 192.0.2.7") == 3
     assert client.get("/v1/terms", headers=token(parties)).status_code == 200
-    assert len(desk.store.refusals()) == 3
+    assert [note.peer for note in desk.store.refusals()] == ["nobody we know, 192.0.2.7"] * 3
 
 
 def test_a_certificate_of_nobody_we_know_is_not_enough(
@@ -106,10 +108,29 @@ def test_a_certificate_of_nobody_we_know_is_not_enough(
     desk.identity = closed
     with listening(make_app(desk), known) as address:
         with pytest.raises(RefusedError) as refusal:
-            HttpTransport(address, parties.identities[OTHER]).terms()
-        assert HttpTransport(address, parties.identities[LEADER]).terms().follower == FOLLOWER
+            HttpTransport(address, parties.identities[OTHER], FOLLOWER).terms()
+        assert HttpTransport(address, parties.identities[LEADER], FOLLOWER).terms().follower == FOLLOWER
     assert refusal.value.status == 401
     assert "refused nobody we know: 401 credentials" in caplog.text
+
+
+def test_a_rival_in_the_followers_place_gets_nothing(parties: Parties) -> None:
+    """It has a certificate of the same authority, for the same host: it could read along with the token."""
+    heard = []
+
+    async def rival(scope: Scope, receive: Receive, send: Send) -> None:
+        heard.append(scope["type"])
+        if scope["type"] == "http":
+            await PlainTextResponse("no terms")(scope, receive, send)
+
+    with listening(rival, parties.identities[OTHER]) as address:
+        with pytest.raises(UnreachableError, match="certificate is of 'rival', expected 'gas'"):
+            HttpTransport(address, parties.identities[LEADER], FOLLOWER).terms()
+        assert "http" not in heard
+        way = HttpTransport(address, parties.identities[LEADER], OTHER)
+        with pytest.raises(UnreachableError, match="no terms"):
+            way.terms()
+        way.close()
 
 
 def test_a_wrong_signature_is_refused_and_noted(parties: Parties, caplog: pytest.LogCaptureFixture) -> None:
@@ -154,6 +175,14 @@ def test_sizes_and_rates_are_limited(parties: Parties) -> None:
     assert {note.code for note in desk.store.refusals()} == {"413 size"}
 
 
+def test_nobody_has_another_address_by_saying_so(parties: Parties) -> None:
+    desk = parties.desk(policy(requests_per_minute=5.0))
+    with listening(make_app(desk)) as address, httpx.Client(base_url=address, trust_env=False) as client:
+        said = [client.get("/v1/terms", headers={"X-Forwarded-For": f"192.0.2.{n}"}) for n in range(8)]
+    assert [each.status_code for each in said] == [401] * 5 + [429] * 3
+    assert {note.peer for note in desk.store.refusals()} == {"nobody we know, 127.0.0.1"}
+
+
 def test_rates_recover_and_do_not_grow_without_end() -> None:
     now = [0.0]
     rates = Rates(60.0, clock=lambda: now[0])
@@ -180,6 +209,13 @@ def test_what_is_no_message_is_refused_without_repeating_it(parties: Parties, co
         assert reply.status_code in (400, 422)
         assert set(reply.json()) == {"code", "message"}
         assert "nonsense" not in reply.text
+
+
+def test_nobody_is_sent_elsewhere(parties: Parties) -> None:
+    client = TestClient(make_app(parties.desk()), follow_redirects=False)
+    reply = client.get("/v1/terms/", headers=token(parties) | {"Host": "rival.example"})
+    assert (reply.status_code, reply.json()["code"]) == (404, "http")
+    assert "location" not in reply.headers
 
 
 def test_a_failure_inside_says_nothing(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +246,7 @@ def test_rounds_survive_a_bad_wire(parties: Parties, fault: str) -> None:
     with listening(make_app(desk)) as address:
         wire = Wire(int(address.rsplit(":", 1)[1]), faults=[None, fault, fault, None, fault, fault], seed=1)
         proxy = Proxy(wire)
-        result = parties.leader(HttpTransport(proxy.address, parties.identities[LEADER])).run()
+        result = parties.leader(HttpTransport(proxy.address, parties.identities[LEADER], FOLLOWER)).run()
         proxy.close()
     assert result.told is not None
     assert parties.keeper.balance(DATASET).spent == 1
@@ -242,6 +278,6 @@ def test_a_leader_loses_patience_with_one_sentence(parties: Parties) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{probe.getsockname()[1]}"
-    leader = parties.leader(HttpTransport(address, parties.identities[LEADER]), patience_s=0.0)
+    leader = parties.leader(HttpTransport(address, parties.identities[LEADER], FOLLOWER), patience_s=0.0)
     with pytest.raises(ProtocolError, match="run the same command again"):
         leader.run()

@@ -25,7 +25,7 @@ from ppsm.cli import (
     two_parties,
 )
 from ppsm.cli.app import EXIT_FILE, app
-from ppsm.errors import PpsmError
+from ppsm.errors import PpsmError, printable
 
 __all__ = [
     "app",
@@ -61,7 +61,7 @@ def main() -> None:
     try:
         app()
     except PpsmError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {printable(str(error))}\n")
         sys.exit(error.exit_code)
     except BrokenPipeError:  # whoever read the output has gone, and misses nothing
         raise

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ppsm.cli.app import app, examples
-from ppsm.errors import InputError, ProtocolError
+from ppsm.errors import InputError, ProtocolError, printable
 from ppsm.extras import insist_on
 
 if TYPE_CHECKING:
@@ -68,13 +68,14 @@ def verify(
     if as_json:
         typer.echo(json.dumps(summary, indent=2))
     elif not findings:
+        both = "" if other is None else f", '{read[0].kept_by}' and '{read[1].kept_by}' have kept the same"
         typer.echo(
             f"Round {summary['round']}: {summary['messages']} messages up to '{summary['ends_with']}', chain "
-            f"and signatures are right; head {summary['head']}."
+            f"and signatures are right{both}; head {summary['head']}."
         )
     else:
         for finding in findings:
-            typer.echo(finding)
+            typer.echo(printable(finding))
     if findings:
         raise typer.Exit(ProtocolError.exit_code)
 

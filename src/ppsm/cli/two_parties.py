@@ -54,7 +54,7 @@ def serve(
     case: Annotated[str, typer.Option(help="A built-in case or the follower's case directory.")],
     ledger: Annotated[Path, typer.Option(help="The privacy ledger, with a grant for the policy's data set.")],
     policy: Annotated[Path, typer.Option(help="What is allowed to whom, a TOML file.")],
-    identity: IdentityOption,
+    identity: IdentityOption = Path("identity"),
     demand: Annotated[
         Path | None, typer.Option(help="The secret demand: a CSV file node,demand_mwh instead of a stress.")
     ] = None,
@@ -87,20 +87,24 @@ def serve(
     with interruptible(), alone(home / "follower.lock", busy):
         store, book = RoundStore(home / "rounds.db"), Ledger(ledger)
         desk = FollowerDesk(market, secret, book, rules, who, store, home)
-        _warn_of_budget(desk)
+        _warn_of_policy(desk)
         server(make_app(desk), host, port, who if tls else None).run()
 
 
-def _warn_of_budget(desk: "FollowerDesk") -> None:
+def _warn_of_policy(desk: "FollowerDesk") -> None:
     """Say at the start what every round would end with."""
-    dataset = desk.policy.dataset
+    dataset, log = desk.policy.dataset, logging.getLogger("ppsm.protocol")
+    if desk.policy.research_seed is not None:
+        log.warning(
+            "NOT PRIVATE: the policy has a research seed, so each leader learns '%s' exactly", dataset
+        )
+        return
     try:
         is_empty = desk.ledger.balance(dataset).left <= 0
     except InputError:
         is_empty = True
-    if is_empty and desk.policy.research_seed is None:
-        desk_log = logging.getLogger("ppsm.protocol")
-        desk_log.warning("the ledger has nothing for '%s': rounds end as 'budget' until it grants", dataset)
+    if is_empty:
+        log.warning("the ledger has nothing for '%s': rounds end as 'budget' until it grants", dataset)
 
 
 @leader_commands.command(
@@ -112,8 +116,10 @@ def _warn_of_budget(desk: "FollowerDesk") -> None:
 def run(
     follower: Annotated[str, typer.Option(help="Its address, such as https://HOST:PORT.")],
     case: Annotated[str, typer.Option(help="A built-in case or the leader's case directory.")],
-    identity: IdentityOption,
-    out: Annotated[Path, typer.Option(help="Directory for this round: dossier, transcript, page.")],
+    identity: IdentityOption = Path("identity"),
+    out: Annotated[Path, typer.Option(help="Directory for this round: dossier, transcript, page.")] = Path(
+        "round"
+    ),
     power_stress: Annotated[float, typer.Option(help="Relative increase of all loads.")] = 0.0,
     follower_name: Annotated[
         str | None, typer.Option(help="Which party is asked, where the identity knows several.")
@@ -145,10 +151,10 @@ def run(
     check_stress(loaded, power_stress, None)
     home = writable_directory(out)
     name = _other_party(list(who.peers), follower_name)
-    transport = HttpTransport(follower, who)
+    transport = HttpTransport(follower, who, name)
     busy = f"another leader is at work in {home}: wait for it, or choose another --out."
     with interruptible(), alone(home / "leader.lock", busy):
-        _insist_on_settings(home, loaded, power_stress)
+        _insist_on_settings(home, loaded, power_stress, name)
         market = Market(GaucCoordination(loaded, power_stress, time_limit=time_limit), market_digest(loaded))
         store = RoundStore(home / "rounds.db")
         leader = LeaderRound(
@@ -161,12 +167,17 @@ def run(
         raise typer.Exit(EXIT_NO_ANSWER)
 
 
-def _insist_on_settings(home: Path, case: "Case", power_stress: float) -> None:
-    """A round goes on with what it was begun with: its decision and its clearing are of one market."""
+def _insist_on_settings(home: Path, case: "Case", power_stress: float, follower: str) -> None:
+    """A round goes on with what it was begun with: its files are of one market, and of one other party."""
     from ppsm.markets.gauc.memory import case_fingerprint
 
     file = home / SETTINGS
-    mine = {"market": market_digest(case), "units": case_fingerprint(case), "power_stress": power_stress}
+    mine = {
+        "market": market_digest(case),
+        "units": case_fingerprint(case),
+        "power_stress": power_stress,
+        "follower": follower,
+    }
     if not file.exists():
         write_atomically(file, json.dumps(mine) + "\n", mode=OWNER_MODE)
         return

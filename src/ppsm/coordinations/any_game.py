@@ -99,6 +99,12 @@ class GameCoordination:
         return (*self._program.variable_names, *(answers[i] for i in self._sides.felt_columns))
 
     @property
+    def felt_unit(self) -> str:
+        """Variables of a game have none that it knows: what they are."""
+        answers = " and answers of earlier followers" if len(self._sides.felt_columns) else ""
+        return "leader's variables" + answers
+
+    @property
     def public_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Least and largest value of each entry."""
         return self._bounds
@@ -122,8 +128,7 @@ class GameCoordination:
                 "or widen the bounds."
             )
         felt = np.concatenate([found.variables, found.felt_answers])
-        what = "leader's variables" + (" and answers of earlier followers" if found.felt_answers.size else "")
-        return Decision(felt, self.felt_names, what, found.cost, found.status)
+        return Decision(felt, self.felt_names, self.felt_unit, found.cost, found.status)
 
     def follower_at(self, decision: Decision) -> Follower:
         """The follower with what it feels of the decision moved to its right-hand sides."""

@@ -51,6 +51,11 @@ class GasSide:
         return tuple(link.fleet for link in self.case.links)
 
     @property
+    def felt_unit(self) -> str:
+        """Their daily burn."""
+        return BURN_UNIT
+
+    @property
     def public_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Zero and the maximum daily quantities of the case."""
         return np.zeros(len(self.case.deliveries)), self.case.mdq_mwh()

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
-from ppsm.coordinations.gas_side import BURN_UNIT, GasSide
+from ppsm.coordinations.gas_side import GasSide
 from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError
 from ppsm.fidelity.problem import Bands
@@ -99,7 +99,7 @@ class GaucCoordination(GasSide):
             if power is not None:
                 burn = power.dispatch.burn_mwh
                 cost = power.leader_cost_usd
-                return Decision(burn, self.felt_names, BURN_UNIT, cost, Status.INCUMBENT, note, power)
+                return Decision(burn, self.felt_names, self.felt_unit, cost, Status.INCUMBENT, note, power)
         raise InputError(
             f"no commitment of the case '{self.case.name}' was found that serves a power stress of "
             f"{self.power_stress:g}: choose a lower one."

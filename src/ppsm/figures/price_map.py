@@ -1,6 +1,6 @@
 """An interactive map of gas prices: what changed from before to after, by junction, with values on hover."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import altair as alt
@@ -66,11 +66,16 @@ def difference_map(
     return _layered(case, dots)
 
 
-def price_map(case: Case, prices_usd_per_mwh: FloatArray) -> alt.LayerChart:
-    """The prices of one day, where there are none to compare them with."""
-    prices = _rounded(prices_usd_per_mwh).tolist()
-    rows = [{**point, "value": price} for point, price in zip(_junctions(case), prices, strict=True)]
-    colour = alt.Color("value:Q").scale(scheme="viridis", zero=False).legend(**_legend(_PRICE))
+def price_map(
+    case: Case, prices_usd_per_mwh: FloatArray, *, beside: Iterable[FloatArray] = ()
+) -> alt.LayerChart:
+    """The prices of one day, on a scale that does for maps ``beside`` it too."""
+    prices = _rounded(prices_usd_per_mwh)
+    every = np.concatenate([prices, *map(_rounded, beside)])
+    span = [float(every.min()), float(every.max())]
+    rows = [{**point, "value": price} for point, price in zip(_junctions(case), prices.tolist(), strict=True)]
+    colour = alt.Color("value:Q").scale(scheme="viridis", domain=span, nice=True)
+    colour = colour.legend(**_legend(_PRICE))
     tips = [alt.Tooltip("junction:N"), alt.Tooltip("value:Q", title=_PRICE, format=".3f")]
     return _layered(case, _dots(rows, colour, tips))
 

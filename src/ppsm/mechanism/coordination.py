@@ -198,6 +198,10 @@ class FollowerSide(Protocol):
         """The names of what the market feels of a decision."""
 
     @property
+    def felt_unit(self) -> str:
+        """What it is measured in."""
+
+    @property
     def public_bounds(self) -> tuple[FloatArray, FloatArray]:
         """What everybody knows about the entries: least and largest value of each."""
 

@@ -57,6 +57,8 @@ class Step:
         """Read what :meth:`to_dict` returned."""
         if not isinstance(fields, dict) or set(fields) != _STEP_FIELDS:
             raise FileFormatError("A step of the dossier lacks fields: use a dossier that ppsm wrote.")
+        if not isinstance(fields["output"], dict):
+            raise FileFormatError("A step of the dossier has no output: use a dossier that ppsm wrote.")
         return cls(**{**fields, "inputs": tuple(fields["inputs"])})
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ppsm.errors import BudgetExceededError, InputError, LedgerError, PpsmError, PrivacyError
+from ppsm.errors import BudgetExceededError, InputError, LedgerError, PpsmError, PrivacyError, printable
 from ppsm.mechanism.coordination import Decision, FollowerSide
 from ppsm.mechanism.predictors import ModelBased
 from ppsm.mechanism.steps import StepLog, fidelity_output
@@ -75,8 +75,8 @@ class _EndedError(Exception):
     def __init__(self, code: FailureCode, message: str, *, free: bool = False) -> None:
         super().__init__(message)
         # A solver may have much to say, in lines; a message has one, of an end.
-        shown = "".join(sign if sign.isprintable() else " " for sign in message)
-        self.body, self.free = Failed(code=code, message=" ".join(shown.split())[:1000]), free
+        shown = " ".join(printable(message).split())[:1000]
+        self.body, self.free = Failed(code=code, message=shown), free
 
 
 class FollowerDesk:
@@ -118,7 +118,24 @@ class FollowerDesk:
         self._behind: dict[str, str] = {}
         for finding in disagreements(ledger, store):
             raise LedgerError(f"{finding} Restore the ledger or the rounds that belong together.")
+        self._insist_on_one_kind_of_noise()
         self._catch_up()
+
+    def _insist_on_one_kind_of_noise(self) -> None:
+        """Seeded noise can be subtracted: no private release of the same data would be worth anything."""
+        dataset, replies = self.policy.dataset, self.store.replies_to_ask()
+        drawn = (each.body.released.record for each in replies if isinstance(each, NoisyMessage))
+        if self.policy.research_seed is None:
+            if any(each.dataset == dataset and not each.private for each in drawn):
+                raise PrivacyError(
+                    f"'{dataset}' was handed out with seeded noise, so no release of it is private any more: "
+                    "serve other data."
+                )
+        elif any(each.dataset == dataset and each.spent for each in self.ledger.balances()):
+            raise PrivacyError(
+                f"The policy has a research seed, and '{dataset}' was released privately before: give the "
+                "data of research another name."
+            )
 
     def terms(self, party: str) -> Terms:
         """What a party may ask for."""
@@ -297,7 +314,7 @@ class FollowerDesk:
                 self._say(message, self._restored(noisy, message.body), "restored")
             else:
                 restored = next(each.body for each in kept if isinstance(each, RestoredMessage))
-                self._say(message, self._outcome(restored, message), "outcome")
+                self._say(message, self._outcome(noisy.terms, restored, message), "outcome")
 
     def _insist_on_market(self, terms: Terms) -> None:
         """End a round of a market that was another one when the desk was last started."""
@@ -397,10 +414,10 @@ class FollowerDesk:
             fidelity=Fidelity.model_validate(proof),
         )
 
-    def _outcome(self, restored: Restored, message: CommitmentMessage) -> Outcome:
+    def _outcome(self, terms: Terms, restored: Restored, message: CommitmentMessage) -> Outcome:
         """The market with the released vector: post-processing, so nothing of the true data is in it."""
         decision = self._decision(message.body)
-        if self.policy.outcome == "nothing":
+        if terms.outcome == "nothing":
             return Outcome(told="nothing")
         side = self.market.side
         try:
@@ -414,10 +431,12 @@ class FollowerDesk:
 
     def _decision(self, felt: Felt) -> Decision:
         """What was sent as a decision, if it is one of this market."""
-        names = self.market.side.felt_names
-        values = np.array(felt.values)
+        side, values = self.market.side, np.array(felt.values)
+        names = side.felt_names
         if tuple(felt.names) != names or values.shape != (len(names),):
             raise _EndedError("unusable", "The decision names other things than this market feels.")
+        if felt.unit != side.felt_unit:
+            raise _EndedError("unusable", f"The decision has another unit than '{side.felt_unit}'.")
         if (np.abs(values) > TUNING.largest_felt).any():
             raise _EndedError("unusable", f"The decision has a number beyond {TUNING.largest_felt:g}.")
         return Decision(values, names, felt.unit, None, Status.INCUMBENT)

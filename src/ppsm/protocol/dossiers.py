@@ -12,8 +12,9 @@ from typing import Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
+import ppsm
 from ppsm.arrays import frozen_vector
-from ppsm.errors import FileFormatError, ProtocolError
+from ppsm.errors import FileFormatError, PpsmError, ProtocolError
 from ppsm.files import write_bytes_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.dossier import Dossier, Step
@@ -25,11 +26,11 @@ from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import (
     AskMessage,
     DecisionMessage,
+    Felt,
     Hash,
     Noisy,
     NoisyMessage,
     PartyName,
-    ReleasedVector,
     Reply,
     Request,
     Restored,
@@ -45,6 +46,8 @@ from ppsm.protocol.transcript import Transcript
 from ppsm.status import Status
 
 DOSSIER, TRANSCRIPT, SEAL = "dossier.json", "transcript.json", "seal.json"
+# What the leader alone does; the follower's dossier has as much of it as it was told.
+_OWN_STEPS = ("2a", "2b")
 _ELSEWHERE = "the leader alone knows which bids it selected"
 
 
@@ -118,15 +121,26 @@ def _told_decision(message: DecisionMessage) -> Step:
     return Step("2b", LEADER, ("not told",), plain(message.body), None, None)
 
 
+def _decision_in(messages: Sequence[Request | Reply]) -> DecisionMessage:
+    for each in messages:
+        if isinstance(each, DecisionMessage):
+            return each
+    raise ProtocolError("The round has no decision, so there is no dossier of it.")
+
+
+def _as_decision(message: DecisionMessage) -> Decision:
+    said = message.body
+    felt = frozen_vector(said.values, len(said.names), "the decision")
+    return Decision(felt, tuple(said.names), said.unit, None, Status.INCUMBENT)
+
+
 def archive_round(archive: Path, identity: Identity, messages: Sequence[Request | Reply]) -> None:
     """Write down the follower's side of a round in a directory of its own."""
     directory = archive / messages[0].round
     directory.mkdir(parents=True, exist_ok=True)
-    sent = next((each for each in messages if isinstance(each, DecisionMessage)), None)
-    if sent is not None and any(isinstance(each, RestoredMessage) for each in messages):
-        felt = frozen_vector(sent.body.values, len(sent.body.names), "the decision")
-        decision = Decision(felt, tuple(sent.body.names), sent.body.unit, None, Status.INCUMBENT)
-        dossier = Exchange.of(messages, decision).dossier([_told_decision(sent)], None)
+    if any(isinstance(each, RestoredMessage) for each in messages):
+        sent = _decision_in(messages)
+        dossier = Exchange.of(messages, _as_decision(sent)).dossier([_told_decision(sent)], None)
         write_bytes_atomically(directory / DOSSIER, dossier.to_json().encode() + b"\n")
     write_seal(directory, identity, Transcript(kept_by=identity.name, messages=list(messages)))
 
@@ -215,21 +229,27 @@ def check_seal(directory: Path, keys: dict[str, Ed25519PublicKey]) -> list[str]:
 
 
 def _check_dossier(written: bytes, transcript: Transcript) -> list[str]:
-    """Whether a dossier tells of the vectors that were sent: its own seal does not say so."""
+    """Whether a dossier tells of what was sent, all through: its own seal does not say so.
+
+    It is made once more from the messages. What its side alone knows is taken as it stands: how the leader
+    came to its decision, and what privacy may cost it.
+    """
     try:
-        dossier = Dossier.from_json(written.decode())
-    except (UnicodeDecodeError, FileFormatError) as error:
-        return [f"The dossier cannot be read: {error}"]
-    said = {
-        each.kind: each.body
-        for each in transcript.messages
-        if isinstance(each, NoisyMessage | RestoredMessage)
-    }
-    told = (("noisy", dossier.noisy), ("restored", dossier.released))
+        told = decoded(written)
+        dossier = Dossier.from_dict(told)
+        own = [step for step in dossier.steps if step.step in _OWN_STEPS]
+        sent = _decision_in(transcript.messages)
+        again = Exchange.of(transcript.messages, _as_decision(sent)).dossier(own, None).to_dict()
+    except PpsmError as error:
+        return [f"The dossier is not one of this round: {error}"]
+    parts = {name: (told.get(name), again.get(name)) for name in sorted({*told, *again} - {"theory"})}
+    parts["theory"] = told["theory"]["distance"], again["theory"]["distance"]
+    decided = own[-1].output if own else {}
+    parts["decision"] = [decided.get(name) for name in Felt.model_fields], list(plain(sent.body).values())
     return [
-        f"The dossier's vector is not the one that was sent as '{kind}'."
-        for kind, vector in told
-        if kind not in said or ReleasedVector.of(vector) != said[kind].released
+        f"The dossier's part '{name}' is not what ppsm {ppsm.__version__} makes of the messages."
+        for name, (one, other) in parts.items()
+        if one != other
     ]
 
 

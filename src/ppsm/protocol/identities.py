@@ -23,6 +23,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -122,6 +123,13 @@ def _read_peer(file: Path) -> Peer:
 def token_hash(token: str) -> str:
     """What others may keep of a token."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def certified_name(certificate: Mapping[str, Any] | None) -> str | None:
+    """The party that a certificate is of, as :mod:`ssl` tells of one that it has checked: its common name."""
+    subject = (certificate or {}).get("subject", ())
+    names = [value for part in subject for key, value in part if key == "commonName"]
+    return names[0] if len(names) == 1 else None
 
 
 def make_identities(

@@ -137,7 +137,7 @@ class LeaderRound:
         if cleared.felt is None:
             self._abandon("not cleared")
             return LeaderResult(self.round_id, dossier.with_evaluation(cleared), certificate, cleared, None)
-        reply = self._exchanged(4, "commitment", lambda: self._felt(cleared.felt, decision.unit))
+        reply = self._exchanged(4, "commitment", lambda: self._felt(cleared.felt))
         told = reply.body if isinstance(reply, OutcomeMessage) else None
         return LeaderResult(self.round_id, dossier.with_evaluation(cleared), certificate, cleared, told)
 
@@ -150,12 +150,15 @@ class LeaderRound:
         if noisy.terms.market != self.market.digest:
             self._refuse_market(noisy.terms)
         self._believed(lambda: self._check_noisy(noisy))
-        if not noisy.released.private and not self.research:
+        self._insist_on_privacy(noisy.released.private)
+        return noisy
+
+    def _insist_on_privacy(self, private: bool) -> None:
+        if not private and not self.research:
             raise ProtocolError(
-                "The follower sent seeded noise, which is not private, expected a private release: ask it to "
+                "The follower has seeded noise, which is not private, expected a private release: ask it to "
                 "mend its policy, or take seeded noise with --research."
             )
-        return noisy
 
     def _check_noisy(self, noisy: Noisy) -> None:
         """Whether D~ is what was asked for, under the terms that came with it, and of this round."""
@@ -182,6 +185,7 @@ class LeaderRound:
         terms = self._persistently(self.transport.terms)
         if terms.market != self.market.digest:
             self._refuse_market(terms)
+        self._insist_on_privacy(terms.private)  # before data leave that anybody could read
         return Ask(market=terms.market, dataset=terms.dataset, day=terms.day)
 
     def _refuse_market(self, terms: Terms) -> NoReturn:
@@ -210,7 +214,7 @@ class LeaderRound:
 
     def _restored(self, noisy: Noisy, decision: Decision) -> tuple[Exchange, Certificate]:
         """D^, once it is checked with our own copy of the public market."""
-        mine = self._felt(decision.felt, decision.unit)
+        mine = self._felt(decision.felt)
         reply = self._exchanged(2, "decision", lambda: mine)
         if not isinstance(reply, RestoredMessage):
             raise ProtocolError("The decision was answered with something else than D^: begin a new round.")
@@ -250,8 +254,8 @@ class LeaderRound:
         write_atomically(self.directory / DOSSIER, dossier.to_json() + "\n")
         return dossier
 
-    def _felt(self, felt: FloatArray | None, unit: str) -> Felt:
-        names = self.market.side.felt_names
+    def _felt(self, felt: FloatArray | None) -> Felt:
+        names, unit = self.market.side.felt_names, self.market.side.felt_unit
         values = frozen_vector([] if felt is None else felt, len(names), "the decision", names=names)
         return Felt(names=list(names), values=values.tolist(), unit=unit)
 

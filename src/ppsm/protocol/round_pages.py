@@ -191,9 +191,10 @@ def _maps(case: Case, dossier: Dossier) -> list[tuple[str, Markup]]:
     }
     if dossier.evaluation is not None and dossier.evaluation.prices is not None:
         prices["Cleared with the release"] = dossier.evaluation.prices
+    charts = {title: price_map(case, values, beside=prices.values()) for title, values in prices.items()}
     return [
-        (title, embedded(price_map(case, values), f"map{number}", f"Map of gas prices: {title}"))
-        for number, (title, values) in enumerate(prices.items())
+        (title, embedded(chart, f"map{number}", f"Map of gas prices: {title}"))
+        for number, (title, chart) in enumerate(charts.items())
     ]
 
 

@@ -40,6 +40,7 @@ from ppsm.protocol.identities import (
     TLS_CERTIFICATE,
     TLS_FILE,
     Identity,
+    certified_name,
     token_hash,
 )
 from ppsm.protocol.messages import (
@@ -84,6 +85,8 @@ def make_app(desk: FollowerDesk) -> FastAPI:
         description=_DESCRIPTION,
         docs_url=None,
         redoc_url=None,
+        # A path is what it is: no caller is sent to where its own header says that we are.
+        redirect_slashes=False,
         responses=_REFUSALS,
     )
     _add_rounds(app, desk)
@@ -167,7 +170,7 @@ def _add_refusals(app: FastAPI, desk: FollowerDesk) -> None:
     """One form for everything that is not taken; what was sent is not repeated in it."""
 
     def answer(request: Request, refusal: RefusedError) -> Response:
-        note_refusal(desk, getattr(request.state, "party", None), refusal)
+        note_refusal(desk, request.scope, refusal)
         return refused(refusal)
 
     @app.exception_handler(RefusedError)
@@ -217,6 +220,8 @@ def server(app: FastAPI, host: str, port: int, identity: Identity | None) -> uvi
         log_config=None,
         access_log=False,
         server_header=False,
+        # Where a request comes from is where its connection ends, not what it says.
+        proxy_headers=False,
         timeout_keep_alive=TUNING.keep_alive_s,
         timeout_graceful_shutdown=TUNING.shutdown_s,
         **secured,
@@ -249,9 +254,8 @@ class CertificateProtocol(H11Protocol):
         """Note the common name of a certificate that the TLS layer has checked."""
         super().connection_made(transport)  # type: ignore[arg-type]
         shown = transport.get_extra_info("ssl_object")
-        subject = (shown.getpeercert() or {}).get("subject", ()) if shown is not None else ()
-        names = [value for part in subject for key, value in part if key == "commonName"]
-        self.app_state = {**self.app_state, "certificate": names[0] if len(names) == 1 else None}
+        name = None if shown is None else certified_name(shown.getpeercert())
+        self.app_state = {**self.app_state, "certificate": name}
 
 
 class Rates:
@@ -308,8 +312,7 @@ class Door:
             await self._app(scope, await self._let_in(scope, receive), sending)
         except RefusedError as refusal:
             # It waits for the disk, which others need not.
-            party = scope.get("state", {}).get("party")
-            await run_in_threadpool(note_refusal, self._desk, party, refusal)
+            await run_in_threadpool(note_refusal, self._desk, scope, refusal)
             await refused(refusal)(scope, receive, send)
         except Exception as error:  # noqa: BLE001 - whatever fails must not end the service, or tell anything
             LOG.error("%r failed with %s", scope["path"], type(error).__name__)  # noqa: TRY400
@@ -321,7 +324,7 @@ class Door:
         """Decide about a request; its body is read here, up to the largest size."""
         headers, path = Headers(scope=scope), scope["path"]
         state = scope.setdefault("state", {})
-        address = scope["client"][0] if scope.get("client") else "unknown"
+        address = address_of(scope)
         if path in OPEN_PATHS:
             self._rates.insist(f"address {address}")
         elif path in PAGE_PATHS:
@@ -383,10 +386,18 @@ class Door:
         return again
 
 
-def note_refusal(desk: FollowerDesk, party: str | None, refusal: RefusedError) -> None:
+def address_of(scope: Scope) -> str:
+    """Where a request comes from."""
+    return str(scope["client"][0]) if scope.get("client") else "unknown"
+
+
+def note_refusal(desk: FollowerDesk, scope: Scope, refusal: RefusedError) -> None:
     """Put a refusal into the log and, but for rates and for browsers that are about to ask, on the page."""
-    caller = party or "nobody we know"
-    LOG.warning("refused %s: %d %s", caller, refusal.status, refusal.code)
+    party, address = scope.get("state", {}).get("party"), address_of(scope)
+    caller = party or f"nobody we know, {address}"
+    LOG.warning(
+        "refused %s: %d %s, from %s", party or "nobody we know", refusal.status, refusal.code, address
+    )
     # Of rates there is no end, and each note is a wait for the disk.
     if refusal.status == 429 or refusal.code == NOT_ASKED_YET:
         return

@@ -17,6 +17,7 @@ from ppsm.protocol.messages import (
     REQUESTS,
     Message,
     NoisyMessage,
+    PartyName,
     Reply,
     Request,
     RestoredMessage,
@@ -33,7 +34,7 @@ class Transcript(Strict):
     """All messages of a round, as one side has kept them."""
 
     format: Literal["ppsm-transcript/1"] = FORMAT
-    kept_by: str
+    kept_by: PartyName
     messages: list[Message]
 
     @property

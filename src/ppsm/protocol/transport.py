@@ -12,7 +12,7 @@ import httpx
 from pydantic import ValidationError
 
 from ppsm.errors import InputError, ProtocolError
-from ppsm.protocol.identities import AUTHORITY, TLS_CERTIFICATE, TLS_FILE, TOKEN, Identity
+from ppsm.protocol.identities import AUTHORITY, TLS_CERTIFICATE, TLS_FILE, TOKEN, Identity, certified_name
 from ppsm.protocol.messages import Refusal, Reply, Request, Terms, message_adapter
 from ppsm.protocol.signatures import decoded, encoded
 from ppsm.protocol.tuning import TUNING
@@ -99,11 +99,14 @@ class HttpTransport:
         Such as ``https://gas.example:8443``.
     identity
         Whose certificate and token are shown.
+    follower
+        The party that must be there. With TLS its name is that of the certificate: others have one of the
+        same authority, and nobody shall get the token, or read along, in its place.
     timeout_s
         For one request; a repeated one finds what was done meanwhile.
     """
 
-    def __init__(self, address: str, identity: Identity, *, timeout_s: float = 60.0) -> None:
+    def __init__(self, address: str, identity: Identity, follower: str, *, timeout_s: float = 60.0) -> None:
         if not address.startswith(("https://", "http://")):
             raise InputError(f"the follower is '{address}', expected an address such as https://HOST:PORT.")
         if address.startswith("http://") and not is_this_computer(httpx.URL(address).host):
@@ -118,7 +121,7 @@ class HttpTransport:
         self._client = httpx.Client(
             base_url=address,
             headers=headers,
-            verify=_context(identity) if address.startswith("https://") else _no_context(),
+            verify=_context(identity, follower) if address.startswith("https://") else _no_context(),
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, TUNING.connect_s)),
             follow_redirects=False,
             trust_env=False,
@@ -177,7 +180,7 @@ def _no_context() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _context(identity: Identity) -> ssl.SSLContext:
+def _context(identity: Identity, follower: str) -> ssl.SSLContext:
     home = identity.directory
     try:
         context = ssl.create_default_context(cafile=home / AUTHORITY)
@@ -188,4 +191,18 @@ def _context(identity: Identity) -> ssl.SSLContext:
             f"{home} has no usable certificate ({type(error).__name__}), expected {AUTHORITY}, "
             f"{TLS_CERTIFICATE} and {TLS_FILE}: put them there."
         ) from None
+    context.sslsocket_class = _ending_at(follower)
     return context
+
+
+def _ending_at(party: str) -> type[ssl.SSLSocket]:
+    """Connections that are cut before anything is said where the other end is somebody else."""
+
+    class NamedEnd(ssl.SSLSocket):
+        def do_handshake(self, block: bool = False) -> None:
+            super().do_handshake(block)
+            shown = certified_name(self.getpeercert())
+            if shown != party:
+                raise ssl.SSLCertVerificationError(f"the certificate is of '{shown}', expected '{party}'")
+
+    return NamedEnd
