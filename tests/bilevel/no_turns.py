@@ -7,4 +7,4 @@ from ppsm.bilevel import portfolio
 
 def without_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portfolio, "searchers", lambda *_: ())
-    monkeypatch.setattr(portfolio, "bounded", lambda kkt, _: kkt)
+    monkeypatch.setattr(portfolio, "bounded", lambda kkt, _: (kkt, None))

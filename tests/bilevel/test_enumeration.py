@@ -2,14 +2,16 @@
 
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.network_games import flow_interdiction
 from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.bilevel.kkt import build_kkt
-from ppsm.bilevel.methods.every_decision import Market, enumerate_assignments
+from ppsm.bilevel.methods.every_decision import Market, assignments_of, enumerate_assignments
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.errors import ModelError
@@ -110,3 +112,48 @@ def test_a_range_without_an_integer_is_infeasible(method: Method) -> None:
     found = solve_bilevel(program, method=method)
     assert found.status is Status.INFEASIBLE
     assert "integers" in found.explanation
+
+
+def test_a_budget_leaves_few_of_very_many_assignments() -> None:
+    """Of 34 arcs two are removed: 596 choices, each proven, and what SCIP says."""
+    program = flow_interdiction(3, 4, 2, seed=3)
+    assert assignments_of(program) == 1 + 34 + 34 * 33 // 2
+    assert assignments_of(program, most=500) is None
+    assert assignments_of(flow_interdiction(3, 4, 34, seed=3)) is None
+    found = solve_bilevel(program)
+    assert found.method is Method.ENUMERATION
+    assert found.verified
+    other = solve_bilevel(program, method=Method.SOS1)
+    assert found.leader_objective == pytest.approx(other.leader_objective, abs=1e-6)
+
+
+def test_rows_of_the_leader_leave_what_brute_force_leaves() -> None:
+    """Integers from -1 to 2 in rows with both sides, beside a variable that can help a row by up to one."""
+    rng = np.random.default_rng(4)
+    matrix = rng.integers(-2, 3, (3, 5)).astype(float)
+    help_ = np.array([[1.0], [0.0], [-1.0]])
+    lower, upper = np.array([-2.0, -3.0, -np.inf]), np.array([2.0, np.inf, 1.0])
+    program = BilevelProgram.from_arrays(
+        follower=LinearProgram.from_arrays(cost=[1], matrix=[[1]], row_lower=[1]),
+        leader_cost=np.zeros(6),
+        coupling=[[1, 1, 1, 1, 1, 0]],
+        variable_lower=[-1, -1, -1, -1, -1, 0],
+        variable_upper=[2, 2, 2, 2, 2, 1],
+        is_integer=[True, True, True, True, True, False],
+        leader_matrix=np.hstack([matrix, help_]),
+        leader_lower=lower,
+        leader_upper=upper,
+    )
+    all_of_them = np.array(list(product(range(-1, 3), repeat=5)), dtype=float) @ matrix.T
+    most, least = all_of_them + help_.clip(0).ravel(), all_of_them + help_.clip(None, 0).ravel()
+    assert assignments_of(program) == int(((most >= lower) & (least <= upper)).all(axis=1).sum())
+
+
+def test_a_leader_who_harms_or_shares_the_followers_cost_needs_no_step_aside() -> None:
+    market = LinearProgram.from_arrays(cost=[1, 3], matrix=[[1, 1]], row_lower=[2], column_upper=[1, np.inf])
+    alive = Market(market)
+    answer = alive.answer(market)
+    for multiple in (-2.0, 0.5):
+        bound = alive.least(market, answer, multiple * market.cost, np.zeros(1))
+        assert bound == pytest.approx(multiple * 4.0, abs=1e-9)
+        assert bound <= multiple * 4.0

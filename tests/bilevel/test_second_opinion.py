@@ -30,7 +30,7 @@ from ppsm.bilevel.solve import solve_bilevel
 from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import SolverError
 from ppsm.program import BilevelProgram, LinearProgram
-from ppsm.solvers.highs import solve_mip_with_highs
+from ppsm.solvers.highs import PersistentLp, solve_mip_with_highs
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.solvers.scip import solve_mip_with_scip
 from ppsm.status import Status
@@ -238,7 +238,7 @@ def test_scip_is_asked_again_below_a_cutoff() -> None:
         claim = Claim(found.objective + worse - 1e-6, Method.SOS1, is_bounded=True)
         opinion = second_opinion(kkt, claim, SolveLimits(), math.inf, tree)
         assert opinion.verdict is verdict
-        assert "by SOS1 sets, again, without presolve" in opinion.words
+        assert "by SOS1 sets, again, without presolve and cuts" in opinion.words
         # Over a relaxation that may be unbounded the question is put without a cost.
         assert (
             second_opinion(kkt, replace(claim, is_bounded=False), SolveLimits(), math.inf).verdict is verdict
@@ -289,7 +289,7 @@ class Player:
 def test_the_bound_of_a_search_that_was_refuted_goes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """One calls a poor point optimal, the other proves -50 and no more: that is what remains."""
 
-    def players(kkt: KktSystem, limits: SolveLimits, _deadline: float) -> list[Player]:
+    def players(kkt: KktSystem, limits: SolveLimits, *_: object) -> list[Player]:
         poor = first_look(kkt, limits).columns
         assert poor is not None
         cost = float(kkt.relaxation.cost @ poor) + kkt.relaxation.offset
@@ -302,3 +302,48 @@ def test_the_bound_of_a_search_that_was_refuted_goes_with_it(monkeypatch: pytest
     assert solution.status is Status.INCUMBENT
     assert solution.leader_objective == pytest.approx(-26)
     assert solution.leader_bound == pytest.approx(-50)
+
+
+def test_a_tree_that_is_expected_to_be_quick_comes_before_scip() -> None:
+    kkt = build_kkt(tolls())
+    tree = Branching(kkt, cutoff=None, gap=1e-9)
+    best = tree.run(math.inf)
+    claim = Claim(best.objective - 1e-6, Method.SOS1, is_bounded=True)
+    opinion = second_opinion(kkt, claim, SolveLimits(), math.inf, tree, tree_first=True)
+    assert opinion.verdict is Verdict.CONFIRMED
+    assert opinion.words.startswith("branching on pairs")
+
+
+def test_a_tree_is_left_after_some_nodes_and_knows_its_pace() -> None:
+    kkt = build_kkt(toll_game(4, 6, 24, 5, 0))
+    tree = Branching(kkt, cutoff=None, gap=1e-9)
+    assert tree.pace == INF
+    left = tree.run(math.inf, 2)
+    assert (left.nodes, left.is_complete) == (2, False)
+    assert tree.nodes == 2
+    assert 0 < tree.pace < 1
+    assert tree.looks_small  # few of 500 pairs are open
+    assert tree.run(math.inf).is_complete
+
+
+def test_the_lp_of_a_relaxation_goes_on_as_that_of_the_tree() -> None:
+    """Which LP a tree begins with changes nothing in what it comes to."""
+    kkt = build_kkt(handbook(*ORDERS[0]))
+    lp = PersistentLp(kkt.relaxation)
+    lp.skip_presolve()
+    lp.solve()
+    tree = Branching(kkt, cutoff=None, gap=1e-9, lp=lp).run(math.inf)
+    assert tree.is_complete
+    assert tree.is_certified
+    assert tree.objective == pytest.approx(-26)
+
+
+def test_whose_bound_lags_is_told_after_as_much_work() -> None:
+    quick, slow = portfolio.Record(), portfolio.Record()
+    quick.add(0.1, 5.0)
+    slow.add(1.0, 6.0)
+    assert not quick.is_behind(slow)  # nobody knows what the other had after so little work
+    slow.add(1.0, 7.0)
+    quick.add(1.0, 5.5)
+    assert quick.is_behind(slow)
+    assert not slow.is_behind(quick)

@@ -16,6 +16,7 @@ claims is called verified only after the tree, going on beyond that claim, or an
 """
 
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +24,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import INFINITY, FloatArray
 from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.bounds.network import network_bound
 from ppsm.bilevel.bounds.slater import bounded
@@ -40,7 +41,7 @@ from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.standing import Standing
 from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import NoValidBoundError, SolverError
-from ppsm.solvers.highs import HIGHS, solve_mip_with_highs
+from ppsm.solvers.highs import HIGHS, PersistentLp, solve_mip_with_highs
 from ppsm.solvers.mip import SolveLimits
 from ppsm.solvers.scip import ScipSearch, scip_is_installed
 from ppsm.status import Status
@@ -106,6 +107,25 @@ class OwnSearcher:
         self.search.offer(columns)
 
 
+@dataclass(eq=False)
+class TreeSearcher(OwnSearcher):
+    """Our own tree, which may have a glance at a game before others have a turn."""
+
+    search: Branching
+    share_after_glance: float | None = None
+
+    def run(self, deadline: float) -> Progress:
+        """Go on until a deadline; at a glance for a few nodes, or some more where the tree looks small."""
+        if self.share_after_glance is None:
+            return super().run(deadline)
+        self.share, self.share_after_glance = self.share_after_glance, None
+        tree = self.search.run(deadline, TUNING.peek)
+        if self.search.looks_small and not tree.interrupted:
+            self.share = max(self.share, TUNING.share_of_small_tree)
+            tree = self.search.run(deadline, TUNING.nodes_of_glance)
+        return own_progress(tree, self.words)
+
+
 def own_progress(tree: Tree, words: str) -> Progress:
     """What a search of our own came to; one that is through without all its proofs has given up."""
     proven = tree.is_complete and tree.is_certified
@@ -166,11 +186,15 @@ class ScipSearcher:
     share: float = 1.0
     bound: float | None = None
     earlier: float | None = None
+    nodes: int = 0
+    seconds: float = 0.0
+    """Nodes, and seconds of the processor, of all turns so far."""
     _search: ScipSearch | None = None
     _point: FloatArray | None = None
 
     def run(self, deadline: float) -> Progress:
         """Go on until a deadline."""
+        started = time.process_time()
         try:
             if self._search is None:
                 seconds = max(0.01, self.deadline - time.perf_counter())
@@ -182,7 +206,8 @@ class ScipSearcher:
             result = self._search.run(max(0.01, deadline - time.perf_counter()))
         except SolverError:
             return Progress(Status.NO_INCUMBENT, gave_up=True)
-        self.solver = result.solver
+        self.solver, self.nodes = result.solver, result.nodes
+        self.seconds += time.process_time() - started
         columns = None if result.columns is None else result.columns[: self.kkt.relaxation.shape[1]]
         return Progress(result.status, columns, result.bound, interrupted=result.interrupted)
 
@@ -245,15 +270,17 @@ class HighsSearcher:
             self._cutoff = float(self.kkt.relaxation.cost @ columns) + self.kkt.relaxation.offset
 
 
-def searchers(kkt: KktSystem, limits: SolveLimits, deadline: float) -> Iterator[Searcher]:
-    """Who takes turns on a game whose relaxation is bounded."""
-    count = assignments_of(kkt.program)
-    few = count is not None and count <= TUNING.assignments
+def searchers(
+    kkt: KktSystem, limits: SolveLimits, deadline: float, lp: PersistentLp | None = None
+) -> Iterator[Searcher]:
+    """Who takes turns on a game whose relaxation is bounded; its LP, if somebody has solved it."""
+    count = assignments_of(kkt.program, TUNING.assignments)
+    few = count is not None
     is_network = network_bound(kkt) is not None
     has_integers = bool(kkt.is_integer.any())
     late = TUNING.late_turn if few and kkt.pairs.size > TUNING.many_pairs else TUNING.first_turn
     if few:
-        why = f"the leader's integers have {count} values together"
+        why = f"the leader's own rows leave {count} values of its integers"
         yield OwnSearcher(Method.ENUMERATION, why, Enumeration(kkt, gap=limits.gap), "a list")
     # The tree has a glance before all others; games that it is through with then are the smallest.
     has_glance = not few and (not has_integers or kkt.pairs.size <= TUNING.few_pairs)
@@ -266,9 +293,12 @@ def searchers(kkt: KktSystem, limits: SolveLimits, deadline: float) -> Iterator[
     if scip_is_installed():
         yield ScipSearcher(kkt, limits, deadline, late if few or has_glance else 0.0)
     why = f"the search over {kkt.pairs.size} pairs was through first"
-    tree = Branching(kkt, cutoff=None, gap=limits.gap)
+    tree = Branching(kkt, cutoff=None, gap=limits.gap, lp=lp)
     share = TUNING.share_among_integers if has_integers else TUNING.share_of_tree
-    yield OwnSearcher(Method.BRANCHING, why, tree, "a tree", 0.0 if has_glance else late, share)
+    if has_glance:
+        yield TreeSearcher(Method.BRANCHING, why, tree, "a tree", share_after_glance=share)
+    else:
+        yield TreeSearcher(Method.BRANCHING, why, tree, "a tree", late, share)
     # Bounds of a network are at hand; others take an LP for each.
     if is_network:
         yield HighsSearcher(kkt, limits, late)
@@ -276,11 +306,49 @@ def searchers(kkt: KktSystem, limits: SolveLimits, deadline: float) -> Iterator[
         yield HighsSearcher(kkt, limits, max(late, TUNING.turn_of_bounds), TUNING.share_with_bounds)
 
 
+def _is_quick(tree: Branching, players: Sequence[Searcher]) -> bool:
+    """Whether a tree would take about as long as SCIP did, if it needs as many nodes.
+
+    With integers it needs many times as many: SCIP has cuts.
+    """
+    scip = next((player for player in players if isinstance(player, ScipSearcher)), None)
+    if scip is None or scip.kkt.is_integer.any():
+        return False
+    expected = (scip.nodes - tree.nodes) * tree.pace
+    return expected <= max(TUNING.quick_opinion, TUNING.nodes_of_opinion * scip.seconds)
+
+
+class Record:
+    """What a search has proven after how many seconds of the processor."""
+
+    def __init__(self) -> None:
+        self._seconds: list[float] = []
+        self._bounds: list[float] = []
+
+    def add(self, seconds: float, bound: float | None) -> None:
+        """One more turn."""
+        self._seconds.append(seconds + (self._seconds[-1] if self._seconds else 0.0))
+        self._bounds.append(-INFINITY if bound is None else bound)
+
+    def is_behind(self, other: "Record") -> bool:
+        """Whether the other one had a better bound by the time that both have worked."""
+        seconds = min(self._seconds[-1], other._seconds[-1])
+        theirs = other._at(seconds)
+        if not np.isfinite(theirs):
+            return False
+        return self._at(seconds) < theirs - TUNING.clearly * max(1.0, abs(theirs))
+
+    def _at(self, seconds: float) -> float:
+        turns = bisect_right(self._seconds, seconds)
+        return self._bounds[turns - 1] if turns else -INFINITY
+
+
 class Turns:
     """Turns on one game; what they find goes into its standing."""
 
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
+        self._records: dict[Searcher, Record] = {}
 
     def solution(self) -> BilevelSolution | None:
         """The answer, or as much as time allows; None where everybody gave up."""
@@ -292,18 +360,21 @@ class Turns:
             return self._standing.left(base, interrupted=True)
 
     def _take_turns(self) -> BilevelSolution | None:
-        kkt = bounded(self._standing.kkt, self._standing.deadline)
-        if kkt is None:
+        relaxed = bounded(self._standing.kkt, self._standing.deadline)
+        if relaxed is None:
             return self._over_unbounded_relaxation()
-        self._standing.bounded = kkt
-        players = list(searchers(kkt, self._standing.limits, self._standing.deadline))
+        self._standing.bounded, lp = relaxed
+        limits, deadline = self._standing.limits, self._standing.deadline
+        players = list(searchers(self._standing.bounded, limits, deadline, lp))
         turn = TUNING.glance
         while players and time.perf_counter() < self._standing.deadline:
             for player in tuple(players):
                 seconds = turn * self._share(player) * self._standing.stretch
                 if turn < player.from_turn or self._standing.is_late:
                     continue
+                started = time.process_time()
                 progress = player.run(min(self._standing.deadline, time.perf_counter() + seconds))
+                self._records.setdefault(player, Record()).add(time.process_time() - started, progress.bound)
                 base = self._standing.base(player.method, player.reason, player.solver)
                 found = self.heard(base, progress, players)
                 if found is not None:
@@ -335,10 +406,9 @@ class Turns:
         return self._standing.best.objective - player.bound <= TUNING.turns_left * gained
 
     def _lags(self, player: Searcher) -> bool:
-        """Whether somebody else's bound is better than that of a search that has one."""
-        if player.bound is None or self._standing.bound is None:
-            return False
-        return player.bound < self._standing.bound - TUNING.clearly * max(1.0, abs(self._standing.bound))
+        """Whether somebody else's bound was better after as much work."""
+        mine = self._records.get(player)
+        return mine is not None and any(mine.is_behind(other) for other in self._records.values())
 
     def _over_unbounded_relaxation(self) -> BilevelSolution | None:
         """Where nothing bounds the relaxation our own tree has one turn, then the methods for such games."""
@@ -375,11 +445,11 @@ class Turns:
 
     def _judged(self, found: BilevelSolution, players: Sequence[Searcher]) -> BilevelSolution | None:
         """A solver's claim after a second opinion; None where that refutes it."""
-        trees = [player.search for player in players if isinstance(player, OwnSearcher)]
-        begun = next((tree for tree in trees if isinstance(tree, Branching)), None)
+        begun = next((player.search for player in players if isinstance(player, TreeSearcher)), None)
         opinion = self._of_scip(found, players)
         if opinion is None:
-            opinion = self._standing.second_opinion(found, self._standing.seconds, begun)
+            quick = begun is not None and _is_quick(begun, players)
+            opinion = self._standing.second_opinion(found, self._standing.seconds, begun, tree_first=quick)
         better = self._standing.better(opinion, found)
         if better is None:
             return self._standing.with_opinion(found, opinion)

@@ -5,9 +5,9 @@ HiGHS call a poor point optimal (tests/canaries), and a constant M that is too s
 question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.every_decision`
 where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
 leaf. Where that takes too long SCIP is asked, in a form that has no constants, for a point below a cutoff:
-about its own claims without start and presolve and with another seed. With a cutoff a search is
-mostly shorter than the one that it judges. An opinion takes a part of the time of that search, and what it
-left undecided is said.
+about its own claims without start, presolve, heuristics and cuts and with another seed. With a cutoff a
+search is mostly shorter than the one that it judges. An opinion takes a part of the time of that search, and
+what it left undecided is said.
 """
 
 import math
@@ -72,12 +72,15 @@ def second_opinion(
     limits: SolveLimits,
     seconds: float,
     begun: Branching | None = None,
+    *,
+    tree_first: bool = False,
 ) -> Opinion:
     """Whether a point costs at most the cutoff (or exists at all), by someone who did not make the claim.
 
     Each way may take so many ``seconds``, within the limits: a search of our own, which goes on where a tree
     has ``begun`` before, and SCIP. Where pairs are many SCIP is far quicker, and our own search is asked only
-    if it fails; but a new tree, for a short time, is asked before it.
+    if it fails; but a new tree, for a short time, is asked before it, and so is one that is expected to be
+    quick (``tree_first``).
     """
     deadline = time.perf_counter() + limits.seconds
 
@@ -91,7 +94,7 @@ def second_opinion(
         return _by_scip(kkt, claim, replace(limits, seconds=left))
 
     ways = [by_ourselves, by_scip] if scip_is_installed() else [by_ourselves]
-    if kkt.pairs.size > TUNING.few_pairs and (begun is not None or math.isinf(seconds)):
+    if kkt.pairs.size > TUNING.few_pairs and (begun is not None or math.isinf(seconds)) and not tree_first:
         ways.reverse()
     said: list[str] = []
     for way in ways:
@@ -111,9 +114,9 @@ def second_opinion(
 
 def _by_ourselves(kkt: KktSystem, claim: Claim, deadline: float) -> Opinion:
     """Few decisions are all tried, else our own tree is asked, unless either made the claim."""
-    count = assignments_of(kkt.program)
+    count = assignments_of(kkt.program, TUNING.assignments)
     search, name = branch, "branching on pairs"
-    if count is not None and count <= TUNING.assignments and claim.method is not Method.ENUMERATION:
+    if count is not None and claim.method is not Method.ENUMERATION:
         search, name = enumerate_assignments, "enumeration"
     try:
         return search_for_better(search, name, kkt, claim.cutoff, deadline)
@@ -145,7 +148,7 @@ def _of_tree(tree: Tree, name: str, cutoff: float | None) -> Opinion:
 
 
 def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
-    """SCIP by SOS1 sets, without a start; asked about itself, on another path: no presolve, another seed."""
+    """SCIP by SOS1 sets, without a start; asked about itself, on another path: LPs and branching alone."""
     is_itself = claim.method in (Method.SOS1, Method.INDICATOR)
     limits = replace(limits, another_path=is_itself, feasibility=TUNING.scip_feasibility)
     problem = sos1(kkt).problem
@@ -157,7 +160,7 @@ def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
         result = solve_mip_with_scip(problem, limits)
     except SolverError as error:
         return Opinion(Verdict.UNDECIDED, str(error), failed=True)
-    words = f"{result.solver} by SOS1 sets{', again, without presolve' if is_itself else ''}"
+    words = f"{result.solver} by SOS1 sets{', again, without presolve and cuts' if is_itself else ''}"
     if result.status is Status.INFEASIBLE:
         return Opinion(Verdict.CONFIRMED, words)
     if result.columns is not None:

@@ -280,19 +280,24 @@ class Standing:
         )
 
     def second_opinion(
-        self, found: BilevelSolution, searched: float, begun: Branching | None = None
+        self,
+        found: BilevelSolution,
+        searched: float,
+        begun: Branching | None = None,
+        *,
+        tree_first: bool = False,
     ) -> Opinion:
         """Whether a point of the game is better than what was found by more than the gap allows.
 
         ``searched`` is how many seconds the search took that made the claim; a tree that has ``begun`` before
-        goes on.
+        goes on, ``tree_first`` before SCIP is asked.
         """
         limits = replace(self.limits, seconds=max(0.0, self.deadline - time.perf_counter()))
         cutoff = None if found.leader_objective is None else self.cutoff(found)
         claim = Claim(cutoff, found.method, self.bounded is not None)
         kkt = self.kkt if self.bounded is None else self.bounded
         seconds = self.patience(found, searched, among_turns=begun is not None)
-        return second_opinion(kkt, claim, limits, seconds, begun)
+        return second_opinion(kkt, claim, limits, seconds, begun, tree_first=tree_first)
 
     def patience(self, found: BilevelSolution, searched: float, *, among_turns: bool) -> float:
         """How many seconds each way to a second opinion on a claim may take."""

@@ -33,11 +33,19 @@ class Tuning:
 
     # portfolio
     glance: float = 0.06
-    """Seconds (of the processor, as all here) of a turn that only our own tree takes its share of,"""
+    """Seconds (of the processor, as all here) of a turn in which our own tree has a glance before others,"""
     few_pairs: int = 30
     """(with integers only where pairs are no more than this)"""
+    peek: int = 2
+    """of so many nodes,"""
+    nodes_of_glance: int = 40
+    """or of so many if one of the first leaves at most"""
+    next_to_nothing: int = 2
+    """so many pairs and integers to decide,"""
+    little: float = 0.09
+    """or this share of them;"""
     first_turn: float = 0.1
-    """and of everybody's first turn, short since any point that others then have to beat can shorten their
+    """of everybody's first turn, short since any point that others then have to beat can shorten their
     searches many times; each later one is twice as long."""
     least_work: float = 0.01
     """Less than this was too little to tell how busy the machine is,"""
@@ -45,6 +53,8 @@ class Tuning:
     """and turns are made longer by so much at most."""
     share_of_tree: float = 0.25
     """The share of our own tree, which is rarely the fastest,"""
+    share_of_small_tree: float = 0.5
+    """and its share where it looked small at a glance,"""
     share_among_integers: float = 0.125
     """and its share where the leader has integers,"""
     turns_left: float = 4.0
@@ -57,7 +67,7 @@ class Tuning:
     """in games of more pairs than this;"""
     share_of_steps: float = 0.15
     """their share later, while they help."""
-    lagging: float = 0.5
+    lagging: float = 0.25
     """Whose bound is not the best gets this part of its share."""
     turn_of_bounds: float = 3.2
     """From turns of that length on bounds are proven and HiGHS is asked,"""
@@ -87,10 +97,12 @@ class Tuning:
     as a share of it."""
 
     # enumeration
-    assignments: int = 1_024
+    assignments: int = 2_048
     """Up to so many assignments of its integers the automatic choice tries all decisions of the leader."""
     most_assignments: int = 1 << 16
-    """More than this many are never listed."""
+    """More than this many are never listed,"""
+    wide_list: int = 4
+    """nor so many times as many before those are dropped that the leader's rows rule out."""
     steps_aside: tuple[float, ...] = (1e-3, 1e-6)
     """How far, as a share of its data, a follower is moved to bound all of its answers or prices."""
 
@@ -143,6 +155,11 @@ class Tuning:
     """or so many times where the leader has integers,"""
     opinion_on_itself: float = 2.0
     """or so many times where SCIP made the claim too: without presolve it takes about as long again,"""
+    nodes_of_opinion: float = 1.0
+    """Our tree is asked before SCIP about a claim of SCIP if as many nodes as SCIP had, at the tree's pace,
+    would take no more than so many times as long as SCIP did,"""
+    quick_opinion: float = 0.01
+    """or than so many seconds,"""
     opinion_seconds: float = 0.25
     """and that long in any case,"""
     opinion_among_turns: float = 0.05

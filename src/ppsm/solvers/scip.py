@@ -74,7 +74,7 @@ class ScipSearch:
         if self._problem.cutoff is not None:
             self._model.setObjlimit(self._problem.cutoff)
         if self._looser or self._limits.another_path:
-            _rely_on_branching(self._model, self._problem)
+            _rely_on_branching(self._model, self._problem, without_cuts=self._limits.another_path)
         self._pause = _pause_between_nodes(self._model)
         if self._problem.start is not None:
             self.offer(self._problem.start)
@@ -144,10 +144,10 @@ def _pause_between_nodes(model: Any) -> Any:
     return pause
 
 
-def _rely_on_branching(model: Any, problem: MixedIntegerProgram) -> None:
+def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, without_cuts: bool) -> None:
     """No heuristics and few cuts: on complementarity both take longer than they save.
 
-    Cuts are made from integers; without any there are none at all.
+    Cuts are made from integers; without any there are none at all, nor in a search on another path.
     """
     if not problem.sos1_pairs and problem.indicators is None:
         return
@@ -156,7 +156,7 @@ def _rely_on_branching(model: Any, problem: MixedIntegerProgram) -> None:
     model.setHeuristics(SCIP_PARAMSETTING.OFF)
     # The child that moves the LP's point less comes first: the usual choice makes trees twice as large.
     model.setParam("nodeselection/childsel", "l")
-    if problem.is_integer.any():
+    if problem.is_integer.any() and not without_cuts:
         model.setParam("separating/maxrounds", TUNING.node_cuts)
         model.setParam("separating/maxroundsroot", TUNING.root_cuts)
     else:

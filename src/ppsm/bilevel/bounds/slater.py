@@ -15,6 +15,7 @@ is not, the row bounds it.
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,13 +69,20 @@ def slater_row(
     return row, limit + TUNING.limit_margin * size
 
 
-def bounded(kkt: KktSystem, deadline: float) -> KktSystem | None:
-    """The system, with what Slater's row says where the relaxation is unbounded; None where it stays so."""
-    if not _is_unbounded(kkt.relaxation, deadline):
-        return kkt
-    for relaxation in _bounded_by_slater(kkt, deadline):
-        if not _is_unbounded(relaxation, deadline):
-            return replace(kkt, relaxation=relaxation)
+def bounded(kkt: KktSystem, deadline: float) -> tuple[KktSystem, PersistentLp | None] | None:
+    """The system, with what Slater's row says where the relaxation is unbounded; None where it stays so.
+
+    Beside it the LP of its relaxation, solved, where it took one to tell.
+    """
+    for relaxation in chain((kkt.relaxation,), _bounded_by_slater(kkt, deadline)):
+        lp: PersistentLp | None = None
+        if may_be_unbounded(relaxation):
+            lp = PersistentLp(relaxation)
+            lp.skip_presolve()
+            lp.stop_at(deadline)
+            if lp.solve().status is Status.UNBOUNDED:
+                continue
+        return replace(kkt, relaxation=relaxation), lp
     return None
 
 
@@ -111,14 +119,6 @@ def within(linear: LinearProgram, row: FloatArray, limit: float) -> LinearProgra
             useful & (row > 0), np.minimum(linear.column_upper, reach), linear.column_upper
         ),
     )
-
-
-def _is_unbounded(relaxation: LinearProgram, deadline: float) -> bool:
-    if not may_be_unbounded(relaxation):
-        return False
-    lp = PersistentLp(relaxation)
-    lp.stop_at(deadline)
-    return lp.solve().status is Status.UNBOUNDED
 
 
 class _Rule:

@@ -16,7 +16,6 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
 from ppsm.bilevel.incumbent import descend
@@ -52,45 +51,78 @@ def branch(kkt: KktSystem, *, cutoff: float | None, gap: float, deadline: float,
 class Branching:
     """A tree that can be left and taken up again: open nodes, the best point so far, and the LP alive."""
 
-    def __init__(self, kkt: KktSystem, *, cutoff: float | None, gap: float, first: bool = False) -> None:
+    def __init__(
+        self,
+        kkt: KktSystem,
+        *,
+        cutoff: float | None,
+        gap: float,
+        first: bool = False,
+        lp: PersistentLp | None = None,
+    ) -> None:
+        """``lp`` is that of the relaxation, if somebody has solved it; from now on it is the tree's own."""
         self._kkt, self._gap, self._first = kkt, gap, first
         self._deadline = INFINITY
         self._integer = np.flatnonzero(kkt.is_integer)
         self._multipliers = kkt.first_multiplier + kkt.pairs
-        self._largest = kkt.relaxation.column_upper[self._multipliers]
         self._twin = _twins(kkt)
-        self._rest = -kkt.slack_constant[kkt.pairs]
+        self._side = kkt.multipliers.bound[kkt.pairs]
+        self._is_row = kkt.multipliers.is_row[kkt.pairs]
+        begin = np.where(self._is_row, len(kkt.program.leader_row_names), kkt.responses.start)
+        self._place = begin + kkt.multipliers.index[kkt.pairs]
         self._limit = INFINITY if cutoff is None else cutoff
         self._best: FloatArray | None = None
         self._has_no_cost, self._is_bounded, self._is_unbounded = False, False, False
         self._has_help = False
         self._least_leaf, self._certified, self._nodes = INFINITY, True, 0
+        self._seconds, self._fewest = 0.0, kkt.pairs.size + self._integer.size
         self._next_response = TUNING.first_response
         self._order = itertools.count()
         self._dive: list[_Node] = []
         self._aside: list[tuple[float, int, _Node]] = []
-        self._load(kkt.relaxation)
+        self._load(kkt.relaxation, lp)
         self._put_aside(self._root())
 
-    def _load(self, relaxation: LinearProgram) -> None:
-        slacks = sp.csr_array(self._kkt.slack_matrix[self._kkt.pairs, :])
-        self._first_slack = relaxation.shape[0]
-        self._program = relaxation.with_rows(slacks, lower=self._rest)
-        self._proof = WeakDuality(self._program.matrix)
-        self._lp = PersistentLp(self._program)
+    def _load(self, relaxation: LinearProgram, lp: PersistentLp | None = None) -> None:
+        self._program, self._box = relaxation, Box.of(relaxation)
+        self._proof = WeakDuality(relaxation.matrix)
+        self._lp = PersistentLp(relaxation) if lp is None else lp
         self._lp.skip_presolve()
 
     def _put_aside(self, node: _Node) -> None:
         # Of nodes with one bound the newest comes first: where nothing is bounded yet this is a dive.
         heapq.heappush(self._aside, (node.bound, -next(self._order), node))
 
-    def run(self, deadline: float) -> Tree:
-        """Go on until a deadline of :func:`time.perf_counter`; the result so far."""
+    @property
+    def pace(self) -> float:
+        """Seconds of the processor that a node took so far; infinite before the first."""
+        return self._seconds / self._nodes if self._nodes else INFINITY
+
+    @property
+    def nodes(self) -> int:
+        """How many were solved so far."""
+        return self._nodes
+
+    @property
+    def looks_small(self) -> bool:
+        """Whether some node left little to decide: most such trees are small, or smaller than others'."""
+        most = max(TUNING.next_to_nothing, TUNING.little * (self._kkt.pairs.size + self._integer.size))
+        return self._fewest <= most
+
+    def run(self, deadline: float, most_nodes: float = INFINITY) -> Tree:
+        """Go on until a deadline of :func:`time.perf_counter`, or for so many nodes; the result so far."""
+        started = time.process_time()
+        try:
+            return self._run(deadline, self._nodes + most_nodes)
+        finally:
+            self._seconds += time.process_time() - started
+
+    def _run(self, deadline: float, last_node: float) -> Tree:
         self._deadline = deadline
         if self._nodes and self._best is None:
             self._next_response = self._nodes  # what is taken up again is no small tree
         try:
-            while not self._is_over and time.perf_counter() <= deadline:
+            while not self._is_over and self._nodes < last_node and time.perf_counter() <= deadline:
                 node = self._dive[-1] if self._dive else heapq.heappop(self._aside)[2]
                 self._dive = [node]
                 children = self._expanded(node)
@@ -177,21 +209,25 @@ class Branching:
         return self._lp.solve(is_bounded=True)
 
     def _apply(self, node: _Node) -> None:
-        count = node.pairs.size
-        idle, tight = node.pairs == _IDLE, node.pairs == _TIGHT
-        places = self._first_slack + np.arange(count)
-        self._lp.set_column_bounds(self._multipliers, np.zeros(count), np.where(idle, 0.0, self._largest))
-        self._lp.set_row_bounds(places, self._rest, np.where(tight, self._rest, INFINITY))
-        self._lp.set_column_bounds(self._integer, node.lower, node.upper)
+        """Give the LP a node's bounds, where they are not those of the last node."""
+        last, self._box = self._box, self._box_of(node)
+        box = self._box
+        rows = np.flatnonzero((box.row_lower != last.row_lower) | (box.row_upper != last.row_upper))
+        if rows.size:
+            self._lp.set_row_bounds(rows, box.row_lower[rows], box.row_upper[rows])
+        lower, upper = box.column_lower, box.column_upper
+        columns = np.flatnonzero((lower != last.column_lower) | (upper != last.column_upper))
+        if columns.size:
+            self._lp.set_column_bounds(columns, lower[columns], upper[columns])
 
     def _children(self, node: _Node, solution: LpSolution) -> tuple[_Node, ...]:
         """Two nodes that between them keep every point of the game, or none where the node is a leaf."""
         if solution.status is not Status.PROVEN_OPTIMAL:
-            self._certified &= self._proof.proves_empty(self._lp.ray(), self._box(node))
+            self._certified &= self._proof.proves_empty(self._lp.ray(), self._box)
             return ()
         bound = node.bound
         if not self._has_no_cost:
-            proven = self._proof.bound(solution.prices, self._program.cost, self._box(node))
+            proven = self._proof.bound(solution.prices, self._program.cost, self._box)
             bound = max(bound, proven + self._program.offset)
         if bound > self._limit:
             self._least_leaf = min(self._least_leaf, bound)
@@ -201,6 +237,7 @@ class Branching:
         multipliers, slack = columns[self._multipliers], self._kkt.slacks(columns)[self._kkt.pairs]
         violated = (node.pairs == _FREE) & _are_both(multipliers, slack)
         is_whole = not (fraction > TUNING.clearly).any()
+        self._fewest = min(self._fewest, int(violated.sum() + (fraction > TUNING.clearly).sum()))
         if is_whole and not violated.any():
             self._keep(columns, bound)
             return ()
@@ -248,13 +285,18 @@ class Branching:
         halves = replace(node, upper=upper, bound=bound), replace(node, lower=lower, bound=bound)
         return tuple(half for half in halves if half.lower[chosen] <= half.upper[chosen])
 
-    def _box(self, node: _Node) -> Box:
-        row_upper = self._program.row_upper.copy()
-        row_upper[self._first_slack :] = np.where(node.pairs == _TIGHT, self._rest, INFINITY)
-        lower, upper = self._program.column_lower.copy(), self._program.column_upper.copy()
-        lower[self._integer], upper[self._integer] = node.lower, node.upper
-        upper[self._multipliers] = np.where(node.pairs == _IDLE, 0.0, self._largest)
-        return Box(self._program.row_lower, row_upper, lower, upper)
+    def _box_of(self, node: _Node) -> Box:
+        """A tight row or column has its bound on both sides, an idle multiplier is zero."""
+        box = Box.of(self._program)
+        rows = box.row_lower.copy(), box.row_upper.copy()
+        columns = box.column_lower.copy(), box.column_upper.copy()
+        is_tight = node.pairs == _TIGHT
+        for sides, chosen in ((rows, is_tight & self._is_row), (columns, is_tight & ~self._is_row)):
+            for side in sides:
+                side[self._place[chosen]] = self._side[chosen]
+        columns[1][self._multipliers[node.pairs == _IDLE]] = 0.0
+        columns[0][self._integer], columns[1][self._integer] = node.lower, node.upper
+        return Box(*rows, *columns)
 
 
 def _are_both(multipliers: FloatArray, slacks: FloatArray) -> BoolArray:

@@ -19,24 +19,27 @@ all proofs are numbers computed from answers and prices.
 import time
 from dataclasses import replace
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
+from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.bilevel.incumbent import best_of_answers, point_of
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.methods.tree import Tree
 from ppsm.bilevel.tuning import TUNING
 from ppsm.bilevel.weak_duality import Box, WeakDuality
+from ppsm.errors import ModelError
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import LpSolution, PersistentLp, solve_lp
 from ppsm.status import Status
 
 
-def assignments_of(program: BilevelProgram) -> int | None:
-    """How many values the leader's integers have together; None where enumeration does not apply."""
+def assignments_of(program: BilevelProgram, most: int = TUNING.most_assignments) -> int | None:
+    """How many assignments of its integers the leader's own rows allow.
+
+    None where enumeration does not apply, or where there are more than ``most``.
+    """
     moves = np.zeros(len(program.variable_names), dtype=np.bool_)
     moves[program.coupling.indices] = moves[program.cost_coupling.indices] = True
     integer = program.is_integer | (program.variable_lower == program.variable_upper)
@@ -45,9 +48,49 @@ def assignments_of(program: BilevelProgram) -> int | None:
     lower, upper = integer_range(program)
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
         return None
-    counts = np.maximum(upper - lower + 1.0, 0.0)
-    few = (counts == 0).any() or np.log2(counts).sum() <= np.log2(TUNING.most_assignments)
-    return int(counts.prod()) if few else None
+    table = _allowed_assignments(program, most)
+    return None if table is None else table.shape[0]
+
+
+def _allowed_assignments(program: BilevelProgram, most: int) -> FloatArray | None:
+    """All assignments that no row of the leader's own variables rules out; None where they are too many.
+
+    Integers are added one by one, and what no value of the others could mend is dropped at once: of very
+    many switches a budget may leave few choices.
+    """
+    lower, upper = integer_range(program)
+    seen = np.diff(program.response_matrix.indptr) + np.diff(program.price_matrix.indptr)
+    rows = np.flatnonzero(seen == 0)
+    matrix = program.leader_matrix[rows, :][:, program.is_integer].toarray()
+    ends = matrix * lower, matrix * upper
+    least, greatest = rest_of_rows(program, rows)
+    low = program.leader_lower[rows] - greatest - np.maximum(*ends).sum(axis=1)
+    high = program.leader_upper[rows] - least - np.minimum(*ends).sum(axis=1)
+    size = TUNING.clearly * np.maximum(1.0, np.maximum(*np.abs(ends)).sum(axis=1))
+    table, activity = np.zeros((1, 0)), np.zeros((1, rows.size))
+    for place in range(lower.size):
+        values = np.arange(lower[place], upper[place] + 1.0)
+        if table.shape[0] * values.size > TUNING.wide_list * most:
+            return None
+        low, high = low + np.maximum(*ends)[:, place], high + np.minimum(*ends)[:, place]
+        value = np.tile(values, table.shape[0])[:, None]
+        table = np.hstack([np.repeat(table, values.size, axis=0), value])
+        activity = np.repeat(activity, values.size, axis=0) + value * matrix[:, place]
+        kept = ((activity >= low - size) & (activity <= high + size)).all(axis=1)
+        table, activity = table[kept], activity[kept]
+        if table.shape[0] > most:
+            return None
+    return table
+
+
+def rest_of_rows(program: BilevelProgram, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The least and the most that what is not integer adds to rows of the leader's own variables."""
+    matrix = program.leader_matrix[rows, :].toarray()
+    matrix[:, program.is_integer] = 0.0
+    lower, upper = program.variable_lower, program.variable_upper
+    with np.errstate(invalid="ignore"):
+        ends = np.where(matrix != 0, matrix * lower, 0.0), np.where(matrix != 0, matrix * upper, 0.0)
+    return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
 
 
 def integer_range(program: BilevelProgram) -> tuple[FloatArray, FloatArray]:
@@ -119,36 +162,14 @@ class Enumeration:
     @cached_property
     def _assignments(self) -> tuple[FloatArray, FloatArray]:
         """All that the leader's own rows allow, cheapest first, and what each costs at least."""
-        lower, upper = integer_range(self._program)
-        ranges = [np.arange(low, high + 1.0) for low, high in zip(lower, upper, strict=True)]
-        everything = list(product(*ranges))
-        table = np.array(everything).reshape(len(everything), lower.size)
-        table = table[self._allowed(table)]
+        table = _allowed_assignments(self._program, TUNING.most_assignments)
+        if table is None:
+            raise ModelError(
+                f"the leader has more than {TUNING.most_assignments:,} assignments of its integers."
+            )
         costs = table @ self._program.leader_cost[self._integer] + self._least_rest()
         order = np.argsort(costs, kind="stable")
         return table[order], costs[order]
-
-    def _allowed(self, table: FloatArray) -> BoolArray:
-        """Which assignments no row of the leader's own variables alone rules out."""
-        program = self._program
-        seen = np.diff(program.response_matrix.indptr) + np.diff(program.price_matrix.indptr)
-        rows = np.flatnonzero(seen == 0)
-        activity = table @ program.leader_matrix[rows, :][:, self._integer].toarray().T
-        least, most = self._rest_of_rows(rows)
-        size = TUNING.clearly * np.maximum(1.0, np.abs(activity))
-        low = activity + most >= program.leader_lower[rows] - size
-        high = activity + least <= program.leader_upper[rows] + size
-        return np.asarray((low & high).all(axis=1))
-
-    def _rest_of_rows(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The least and the most that the leader's other variables can add to its rows."""
-        program = self._program
-        matrix = program.leader_matrix[rows, :].toarray()
-        matrix[:, self._integer] = 0.0
-        lower, upper = program.variable_lower, program.variable_upper
-        with np.errstate(invalid="ignore"):
-            ends = np.where(matrix != 0, matrix * lower, 0.0), np.where(matrix != 0, matrix * upper, 0.0)
-        return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
 
     def _least_rest(self) -> float:
         """What all but the integers cost at least, whatever the assignment."""
@@ -186,7 +207,7 @@ class Enumeration:
         rows = np.flatnonzero(np.diff(program.response_matrix.indptr) + np.diff(program.price_matrix.indptr))
         if rows.size == 0:
             return False
-        least, most = self._rest_of_rows(rows)
+        least, most = rest_of_rows(program, rows)
         integer = np.asarray(program.leader_matrix[rows, :] @ np.where(program.is_integer, decision, 0.0))
         seen = np.asarray(
             program.response_matrix[rows, :] @ answer.columns + program.price_matrix[rows, :] @ answer.prices
@@ -317,6 +338,12 @@ class Market:
         return found
 
     def _least_of_answers(self, follower: LinearProgram, answer: LpSolution, weights: FloatArray) -> float:
+        most = int(np.argmax(np.abs(follower.cost)))
+        multiple = weights[most] / follower.cost[most] if follower.cost[most] else 0.0
+        if (weights == multiple * follower.cost).all():  # as where the leader harms the follower
+            if multiple < 0:
+                return float(multiple * _value_at_most(follower, answer))
+            return multiple * self._proof.bound(answer.prices, follower.cost, Box.of(follower), exact=0.0)
         scale = float(np.abs(follower.cost).max(initial=0.0)) or 1.0
         value = _value_at_most(follower, answer)
         found = -INFINITY
