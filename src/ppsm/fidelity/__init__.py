@@ -34,7 +34,7 @@ them is in ``tuning.py``. ``textbook.py`` has the forms that the search replaces
 """
 
 from ppsm.fidelity.certificate import Certificate
-from ppsm.fidelity.problem import Bands, Prior, PublicVector, SearchLimits
+from ppsm.fidelity.problem import Bands, HalfSpaces, Prior, PublicVector, SearchLimits
 from ppsm.fidelity.restore import Restorer, restore
 from ppsm.fidelity.result import FidelityResult
 
@@ -42,6 +42,7 @@ __all__ = [
     "Bands",
     "Certificate",
     "FidelityResult",
+    "HalfSpaces",
     "Prior",
     "PublicVector",
     "Restorer",

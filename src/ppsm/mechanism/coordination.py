@@ -66,7 +66,7 @@ class Decision:
         """Read what :meth:`to_dict` returned."""
         with reading("decision"):
             names = tuple(str(name) for name in fields["names"])
-            asked = fields["half_spaces"]
+            asked = fields.get("half_spaces")
             return cls(
                 felt=frozen_vector(fields["values"], len(names), "the decision", names=names),
                 names=names,
