@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import Multipliers, multipliers_of
 from ppsm.fidelity.problem import Bands, HalfSpaces, MeasuredTotal, Norm, PublicBounds
+from ppsm.fidelity.redundant import without_redundant_bounds
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.qp import QpWorkspace
@@ -69,8 +70,9 @@ class ScaledFollower:
     """``V(d) = min cost' x`` in scaled units, with one multiplier for each finite side of a row or column.
 
     A user's quantity is ``quantity_unit`` times the one here, a price ``price_unit`` times, a value the
-    product. Half-spaces of the parameter are the last ``half_spaces`` rows of ``program``: whoever chooses a
-    parameter has to heed them, but they are no business of the follower's and have no multiplier.
+    product. The program is without bounds of columns that follow from others; ``known_bounds`` has them.
+    Half-spaces of the parameter are the last ``half_spaces`` rows of ``program``: whoever chooses a parameter
+    has to heed them, but they are no business of the follower's and have no multiplier.
     """
 
     program: LinearProgram
@@ -78,6 +80,7 @@ class ScaledFollower:
     sides: Multipliers
     quantity_unit: float
     price_unit: float
+    known_bounds: tuple[FloatArray, FloatArray]
     half_spaces: int = 0
 
     @classmethod
@@ -100,15 +103,17 @@ class ScaledFollower:
             column_upper=program.column_upper / quantity,
             offset=0.0,
         )
-        sides = multipliers_of(scaled)
+        known = scaled.column_lower, scaled.column_upper
+        lean = without_redundant_bounds(scaled, parameter_map)
+        sides = multipliers_of(lean)
         if half_spaces is None:
-            return cls(scaled, parameter_map, sides, quantity, price)
+            return cls(lean, parameter_map, sides, quantity, price, known)
         # A row is ``answer's part - map d >= bound``: weights enter the map with the other sign.
         count = half_spaces.least.size
         none = sp.csr_array((count, program.shape[1]))
-        whole = scaled.with_rows(none, lower=half_spaces.least / quantity)
+        whole = lean.with_rows(none, lower=half_spaces.least / quantity)
         extended = sp.vstack([parameter_map, sp.csr_array(-half_spaces.weights)], format="csr")
-        return cls(whole, sp.csr_array(extended), sides, quantity, price, count)
+        return cls(whole, sp.csr_array(extended), sides, quantity, price, known, count)
 
     @cached_property
     def market(self) -> LinearProgram:

@@ -24,8 +24,8 @@ def test_what_is_tight_bars_the_other_side() -> None:
     core = one_node_core(0.8, (0.693, 0.707), (1.0, 1.0))
     tree = SideTree(core, FollowerLps(core.follower), SearchLimits())
     # x1 <= 1 tight: x1 >= 0 is slack, its multiplier zero
-    assert tree.with_twin((), 3) == (1,)
-    assert tree.with_twin((1,), 3) == (1,)
+    assert tree.if_tight((), (), 3) == ((3,), (1,))
+    assert tree.if_tight((), (1,), 3) == ((3,), (1,))
 
 
 def test_a_side_with_a_multiplier_in_every_dual_is_tight_without_a_branch(
@@ -74,5 +74,5 @@ def test_a_side_is_tight_or_its_multiplier_is_zero(seed: int) -> None:
     tree = SideTree(core, problem.lps, SearchLimits())
     parent = node_optimum(core)
     for side in problem.lps.inequalities.tolist():
-        children = (node_optimum(core, (side,), tree.with_twin((), side)), node_optimum(core, (), (side,)))
+        children = (node_optimum(core, *tree.if_tight((), (), side)), node_optimum(core, (), (side,)))
         assert min(children) == pytest.approx(parent, rel=1e-5, abs=1e-7)

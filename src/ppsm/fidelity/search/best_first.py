@@ -20,7 +20,7 @@ from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.bounds.convex import Relaxation, RelaxedPoint
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
-from ppsm.fidelity.implied import ImpliedSides
+from ppsm.fidelity.implied import Decided, ImpliedSides
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.tuning import TUNING
@@ -70,10 +70,6 @@ class Node:
 
 
 AnyNode = TypeVar("AnyNode", bound=Node)
-
-
-# Positions of the sides that a node has decided.
-Decided = tuple[int, ...]
 
 
 def sides_of(positions: Decided) -> IntArray:
@@ -164,26 +160,17 @@ class BestFirst(ABC, Generic[AnyNode]):
         if not self.beaten(node.bound):
             heapq.heappush(self.heap, node)
 
-    def with_twin(self, zero: Decided, side: int) -> Decided:
-        """The zeros once a side is tight: the other side of the same row or column is slack."""
-        twin = int(self.core.follower.sides.twin[side])
-        return (*zero, twin) if twin >= 0 and twin not in zero else zero
-
     @cached_property
     def _implied(self) -> ImpliedSides:
-        return ImpliedSides.of(self.core)
+        return ImpliedSides(self.core)
 
     def if_tight(self, tight: Decided, zero: Decided, side: int) -> tuple[Decided, Decided]:
-        """What is tight and zero once a side is tight: and what it forces; their other sides are slack."""
-        for forced in self._implied.tight_with(side):
-            if forced not in tight:
-                tight = (*tight, forced)
-            zero = self.with_twin(zero, forced)
-        return tight, zero
+        """What is tight and zero in the child in which a side's multiplier is positive."""
+        return self._implied.if_positive(tight, zero, side)
 
-    def if_slack(self, zero: Decided, side: int) -> Decided:
-        """What is zero once a side is not tight: with it the multipliers of what would force it."""
-        return (*zero, *(other for other in self._implied.slack_with(side) if other not in zero))
+    def if_zero(self, zero: Decided, side: int) -> Decided:
+        """What is zero in the child in which a side's multiplier is."""
+        return self._implied.if_zero(zero, side)
 
     def cheapest_answer(self, otherwise: FloatArray, shift: FloatArray, tight: IntArray) -> FloatArray:
         """The cheapest answer at a shift that the node and the value band allow."""

@@ -131,13 +131,13 @@ class SideTree(BestFirst[SideNode]):
             tight, zero = self.if_tight(node.tight, node.zero, side)
             point = self._near.solve(sides_of(tight), self.cutoff(), rounds=1)
             if point is None or self.beaten(point.bound):
-                return replace(node, zero=self.if_slack(node.zero, side))
+                return replace(node, zero=self.if_zero(node.zero, side))
             child = SideNode(max(node.bound, point.bound), 0, tight, zero)
             if best is None or child.bound > best.bound:
                 best, chosen = child, side
         if best is not None:
             self.push(replace(best, order=next(self.orders)))
-            self.push(replace(node, order=next(self.orders), zero=self.if_slack(node.zero, chosen)))
+            self.push(replace(node, order=next(self.orders), zero=self.if_zero(node.zero, chosen)))
         return None
 
     def _forced(self, violated: IntArray, zero: tuple[int, ...], shift: FloatArray) -> list[int]:

@@ -8,6 +8,7 @@ time goes to. Where prices are wide this is over soon, and others go on from its
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.fidelity.bounds.convex import Relaxation
 from ppsm.fidelity.bounds.least_penalty import LeastPenalty, OptimalityMatrix, Tangent
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
+from ppsm.fidelity.implied import Decided
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core
-from ppsm.fidelity.search.best_first import NONE, BestFirst, Decided, Incumbent, Node, sides_of
+from ppsm.fidelity.search.best_first import NONE, BestFirst, Incumbent, Node, sides_of
 from ppsm.fidelity.search.supports import Supports
 from ppsm.fidelity.tuning import TUNING
 
@@ -111,11 +113,11 @@ class SupportTree(BestFirst[PointNode]):
 
     def expand(self, node: PointNode) -> None:
         """Settle a node, decide sides in it, or split it by one."""
-        zero = sides_of(node.zero)
-        tangent = node.at.least.tangent(sides_of(node.tight), zero)
-        if tangent is None or tangent.loss > TUNING.lost_share * self._best:
-            self._move_on(node)
+        tangent = self._tangent(node)
+        if not self._leads_on(tangent):
+            self._move_on(node, tangent)
             return
+        zero = sides_of(node.zero)
         node = replace(node, bound=max(node.bound, tangent.bound(self.core, self.lps, zero)))
         if self.beaten(node.bound):
             return
@@ -125,6 +127,13 @@ class SupportTree(BestFirst[PointNode]):
         elif not self._goes_to_neighbour(node):
             self._split(node, undecided)
 
+    def _tangent(self, node: PointNode) -> Tangent | None:
+        return node.at.least.tangent(sides_of(node.tight), sides_of(node.zero))
+
+    def _leads_on(self, tangent: Tangent | None) -> TypeGuard[Tangent]:
+        """Whether chords leave something of a tangent."""
+        return tangent is not None and tangent.loss <= TUNING.lost_share * self._best
+
     @property
     def _best(self) -> float:
         return INFINITY if self.incumbent is None else self.incumbent.objective
@@ -132,9 +141,8 @@ class SupportTree(BestFirst[PointNode]):
     def _probed(self, node: PointNode, tangent: Tangent) -> tuple[list[int], list[tuple[int, float]]]:
         """The sides that have to be tight, and the others with the bounds they have where they are not."""
         decided, undecided = [], []
-        candidates = tangent.pulls[~np.isin(tangent.pulls, node.zero)]
-        for side in candidates[: TUNING.probes].tolist():
-            if_zero = tangent.bound(self.core, self.lps, sides_of(self.if_slack(node.zero, side)))
+        for side in _candidates(node, tangent)[: TUNING.probes]:
+            if_zero = tangent.bound(self.core, self.lps, sides_of(self.if_zero(node.zero, side)))
             if self.beaten(if_zero):
                 decided.append(side)
             else:
@@ -155,12 +163,15 @@ class SupportTree(BestFirst[PointNode]):
             return
         side, if_zero = undecided[0]
         self.push(self._held(node, [side]))
-        slack = replace(node, bound=max(node.bound, if_zero), zero=self.if_slack(node.zero, side))
+        slack = replace(node, bound=max(node.bound, if_zero), zero=self.if_zero(node.zero, side))
         self.push(replace(slack, order=next(self.orders)))
 
-    def _move_on(self, node: PointNode) -> None:
-        """Go on from another point where the tangents of one lead nowhere: a neighbour, or the node's own."""
+    def _move_on(self, node: PointNode, tangent: Tangent | None) -> None:
+        """Where a tangent leads nowhere: to a neighbour, to where it leads on, or to the node's own point."""
         if self._goes_to_neighbour(node):
+            return
+        if tangent is not None and self._leads_on_if_held(node, tangent):
+            self._split(node, [(_candidates(node, tangent)[0], node.bound)])
             return
         parameter, decided = node.at.least.point.parameter, (*node.tight, *node.zero)
         dual = self.lps.dual(self.core.rows_at(parameter), sides_of(node.zero), probing=True)
@@ -171,6 +182,18 @@ class SupportTree(BestFirst[PointNode]):
             self.unsettled = min(self.unsettled, node.bound)
             return
         self.push(replace(node, at=own, order=next(self.orders)))
+
+    def _leads_on_if_held(self, node: PointNode, tangent: Tangent | None) -> bool:
+        """Whether the tangent would lead on with those sides tight that keep its penalty up."""
+        for _ in range(TUNING.undecided):
+            candidates = [] if tangent is None else _candidates(node, tangent)
+            if not candidates:
+                return False
+            node = self._held(node, candidates[:1])
+            tangent = self._tangent(node)
+            if self._leads_on(tangent):
+                return True
+        return False
 
     def _goes_to_neighbour(self, node: PointNode) -> bool:
         """Take up a node from a better neighbour of its point, if there is one."""
@@ -184,3 +207,8 @@ class SupportTree(BestFirst[PointNode]):
         if found is not None:
             self.push(replace(node, at=found, order=next(self.orders)))
         return found is not None
+
+
+def _candidates(node: PointNode, tangent: Tangent) -> list[int]:
+    """The sides that keep the penalty up and could be tight, worst first."""
+    return [side for side in tangent.pulls.tolist() if side not in node.zero]

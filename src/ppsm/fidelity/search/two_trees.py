@@ -203,7 +203,7 @@ class TwoTrees(BestFirst[BoxNode]):
                 break
             tight, zero = self.if_tight(node.tight, node.zero, side)
             if_tight = probe.bound_if_tight(sides_of(tight))
-            slack = self.if_slack(node.zero, side)
+            slack = self.if_zero(node.zero, side)
             if self.beaten(if_tight):
                 node = replace(node, zero=slack)
                 rest = self.lps.dual(shift, sides_of(node.zero))
@@ -270,7 +270,7 @@ class TwoTrees(BestFirst[BoxNode]):
         tight, zero = self.if_tight(node.tight, node.zero, side)
         held = replace(node, tight=tight, zero=zero, bound=max(node.bound, if_tight), narrowed=False)
         self.push(replace(held, order=next(self.orders)))
-        slack = self.if_slack(node.zero, side)
+        slack = self.if_zero(node.zero, side)
         free = replace(node, zero=slack, bound=max(node.bound, if_zero), narrowed=False)
         self.push(replace(free, order=next(self.orders)))
 
