@@ -4,15 +4,15 @@ Problem (5) of the paper: of all vectors for which the follower's value is in it
 dual has its prices in theirs, the nearest to the one that was released. How it is solved, and where:
 
 1.  *Asked and scaled.* Bands, public bounds, prior and limits are checked (``problem.py``) and become one
-    minimisation in scaled arrays (``scaled.py``). ``follower_lps.py`` keeps the follower's LPs alive.
+    minimisation in scaled arrays (``scaled.py``), without bounds that rows say already (``redundant.py``).
+    ``follower_lps.py`` keeps the follower's LPs alive.
 2.  *Relaxed.* The QP without complementarity is a lower bound (``bounds/convex.py``). Often its optimum
     is faithful already: one LP for the value and one for the best dual in the band tell
     (``search/best_first.py``, which is also the frame of every search).
 3.  *Lifted by a support.* Where the sides with a positive multiplier of some dual are held tight that dual is
     optimal: one QP gives an incumbent, its multipliers a bound (``search/supports.py``).
     Where that point is optimal LPs prove it, whatever the size of the market (``bounds/least_penalty.py``);
-    ``search/support_tree.py`` does this first. What rows say of sides that are tight or slack together is
-    decided together (``implied.py``).
+    ``search/support_tree.py`` does this first. What deciding one side decides with it is in ``implied.py``.
 4.  *Primal and dual together.* One QP over answers, parameters and duals penalises the duality gap; its only
     product is replaced by chords over the price band (``bounds/primal_dual.py``).
 5.  *Branched.* What is left is settled by complementarity pairs, a side tight or its multiplier zero, and by
