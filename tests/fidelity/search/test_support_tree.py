@@ -1,19 +1,23 @@
 """The tree at the optimum of one support: nodes against the truth, and networks without the large QP."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from benchmarks.fidelity_cells import draw, synthetic_cells
 
-from ppsm.fidelity import Restorer, SearchLimits
+from ppsm.fidelity import Bands, Restorer, SearchLimits
 from ppsm.fidelity.bounds.least_penalty import OptimalityMatrix
 from ppsm.fidelity.bounds.primal_dual import PrimalDualRelaxation
 from ppsm.fidelity.follower_lps import FollowerLps
+from ppsm.fidelity.problem import HalfSpaces
 from ppsm.fidelity.scaled import Core
+from ppsm.fidelity.search import support_tree
 from ppsm.fidelity.search.support_tree import SupportTree
+from ppsm.fidelity.tuning import TUNING
 from ppsm.status import Status
-from tests.fidelity.markets import one_node_core
+from tests.fidelity.markets import one_node, one_node_core
 from tests.fidelity.nodes import Problem, node_optimum
 from tests.fidelity.search.steps import Steps, poor_incumbent
 
@@ -29,6 +33,16 @@ def test_one_support_by_hand() -> None:
     assert found.incumbent is not None
     assert found.incumbent.parameter == pytest.approx([1.293], abs=1e-6)
     assert found.bound == pytest.approx(0.493**2, rel=1e-6)
+
+
+def test_a_vector_outside_a_half_space_is_not_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    # large markets start from the released vector: 13 has the value and the price asked for, but d >= 13.2
+    monkeypatch.setattr(support_tree, "TUNING", replace(TUNING, small_market=0))
+    restorer = Restorer(one_node(), HalfSpaces(np.array([[1.0]]), np.array([13.2])))
+    bands = Bands(35.0, 3.0, np.array([5.0]), np.array([0.1]))
+    found = restorer.restore([13.0], bands)
+    assert found.certified
+    assert found.parameter == pytest.approx([13.2], abs=1e-6)
 
 
 def test_a_faithful_vector_needs_no_node() -> None:

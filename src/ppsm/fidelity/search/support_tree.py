@@ -88,12 +88,17 @@ class SupportTree(BestFirst[PointNode]):
         """The best dual at a parameter, which is offered if it is faithful."""
         shift = self.core.rows_at(parameter)
         dual = self.lps.dual(shift, probing=True)
-        if dual is not None and self.is_worth_enough(dual):
+        if dual is not None and self.is_worth_enough(dual) and self._is_inside(parameter):
             found = self.lps.value(shift, at_least=self.core.value_lower)
             slack = TUNING.faithful * max(1.0, abs(self.core.value_upper))
             if found is not None and found[1].size and found[0] <= self.core.value_upper + slack:
                 self.offer_if_faithful(parameter, found[1], dual)
         return dual
+
+    def _is_inside(self, parameter: FloatArray) -> bool:
+        """Whether a vector is in all half-spaces: the released one need not be."""
+        weights, least = self.core.follower.half_space_rows
+        return bool((weights @ parameter >= least - TUNING.faithful).all())
 
     def _at_support(self, dual: DualPoint, tight: IntArray, better: float = INFINITY) -> SupportPoint | None:
         """The optimum of a dual's support; None where it cannot be held or is no better than asked for."""
