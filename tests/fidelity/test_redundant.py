@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from benchmarks.gas_networks import build_network
 
-from ppsm.fidelity.redundant import without_redundant_bounds
+from ppsm.fidelity.scaled import without_redundant_bounds
 from ppsm.games.follower import Follower
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import solve_lp

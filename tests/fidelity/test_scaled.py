@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ppsm.fidelity.scaled import SlicedMatrix
+from ppsm.solvers.qp import SlicedMatrix
 from tests.fidelity.markets import one_node_core
 from tests.fidelity.nodes import Problem
 

@@ -4,7 +4,7 @@ Problem (5) of the paper: of all vectors for which the follower's value is in it
 dual has its prices in theirs, the nearest to the one that was released. How it is solved, and where:
 
 1.  *Asked and scaled.* Bands, public bounds, prior and limits are checked (``problem.py``) and become one
-    minimisation in scaled arrays (``scaled.py``), without bounds that rows say already (``redundant.py``).
+    minimisation in scaled arrays (``scaled.py``), without bounds that rows say already (there too).
     ``follower_lps.py`` keeps the follower's LPs alive.
 2.  *Relaxed.* The QP without complementarity is a lower bound (``bounds/convex.py``). Often its optimum
     is faithful already: one LP for the value and one for the best dual in the band tell

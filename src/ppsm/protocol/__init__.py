@@ -26,10 +26,9 @@ hash of the one before it, so that all of a round is one chain, which both sides
     shared_market    a market with what tells it from another, and the mechanism of a round
     desk             the follower's: one message in, one reply out
     leader_round     the leader's whole round
-    proof            what the leader checks of the follower's proof
     transport        between the two, in memory or over HTTP
     service          the desk over HTTP: its paths; who is let in, how often, with how much
-    dossiers         what each side writes down, and seals on it
+    dossiers         what each side writes down, seals on it, and how the leader checks the follower's proof
     round_pages      what each side can look at
     tuning           how long to wait, and how much to take
 """

@@ -1,4 +1,4 @@
-"""What each side writes down: the release with its dossier, the transcript, and seals on both.
+"""What each side writes down: the release with its dossier, the transcript, and seals on both; its proof.
 
 A seal says whose dossier it is and binds it to case, day, ledger head, request and transcript; whoever has
 the public key can check it.
@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
 import ppsm
 from ppsm.arrays import frozen_vector
 from ppsm.errors import FileFormatError, PpsmError, ProtocolError
+from ppsm.fidelity.certificate import TOLERANCE, Certificate, Claim, certify
+from ppsm.fidelity.problem import MeasuredTotal
 from ppsm.files import write_bytes_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.dossier import Dossier, Step
@@ -257,3 +260,87 @@ def _ledger_head(transcript: Transcript) -> str | None:
     noisy = next((each for each in transcript.messages if isinstance(each, NoisyMessage)), None)
     receipt = None if noisy is None else noisy.body.released.receipt
     return None if receipt is None else receipt.entry_hash
+
+
+def certified(side: Coordination, exchange: Exchange) -> Certificate:
+    """Check what the follower says of D^; :class:`ProtocolError` where it is not true.
+
+    All of it that the leader's own copy of the public market can tell: that D^ is in the bands, by code that
+    shares nothing with the search, and what goes into the leader's dossier, distance, value, bands and
+    widening. Only how near to D~ a faithful vector can be (the bound, the gap, the least widening) would take
+    the follower's own search.
+    """
+    told, names = exchange.restored.predicted.prices, side.price_names
+    if len(told) != len(names):
+        raise ProtocolError(f"The follower predicts {len(told)} prices of a market that has {len(names)}")
+    claim = claim_of(side, exchange)
+    certificate = certify(claim)
+    if not certificate.faithful:
+        found = certificate.findings[0]
+        raise ProtocolError(
+            f"D^ is not faithful to the bands that it claims ({found.what} '{found.name}', off by "
+            f"{found.amount:g})"
+        )
+    for what in _false_statements(exchange, claim, certificate):
+        raise ProtocolError(f"The proof of D^ states a false {what}")
+    return certificate
+
+
+def claim_of(side: Coordination, exchange: Exchange) -> Claim:
+    """What the follower claims of D^, in terms of our own copy of the public market."""
+    follower = side.follower_at(exchange.decision)
+    bands = mechanism_of(exchange.noisy.terms).bands(exchange.prediction, side)
+    # A widening below one is found false; until then it must not turn bands around.
+    wide = bands.widened(max(1.0, exchange.restored.fidelity.widening))
+    lower, upper = side.public_bounds
+    return Claim(
+        program=follower.program,
+        parameter_map=follower.parameter_map,
+        names=follower.parameter_names,
+        sign=follower.sign,
+        parameter=exchange.released.values,
+        lower=lower,
+        upper=upper,
+        value=wide.value,
+        value_width=wide.value_width,
+        prices=wide.prices,
+        price_width=wide.price_width,
+    )
+
+
+def _false_statements(exchange: Exchange, claim: Claim, certificate: Certificate) -> list[str]:
+    """What the proof says and is not so."""
+    said = exchange.restored.fidelity
+    floor = claim.typical_price * claim.typical_quantity
+    # Two builds of a solver differ in the last digits; a lie that small would change nothing.
+    rounding = 10.0 * TOLERANCE
+
+    def near(one: float, other: float, least: float) -> bool:
+        return abs(one - other) <= rounding * max(abs(one), abs(other), least)
+
+    distance, tiny = _distance(exchange), claim.typical_quantity**2
+    band = (claim.value, claim.value_width)
+    told = (None, 0.0) if said.value_band is None else tuple(said.value_band)
+    true = {
+        "verdict": said.faithful,
+        "widening": said.widening >= 1.0,
+        "distance": near(said.objective, distance, tiny),
+        "bound": said.bound is None or said.bound <= distance + rounding * max(distance, tiny),
+        "gap": said.gap is None or said.gap >= 0.0,
+        "value": near(said.value, certificate.value, floor),
+        "value band": all(
+            one == other if one is None or other is None else near(one, other, floor)
+            for one, other in zip(told, band, strict=True)
+        ),
+        "price band": said.has_price_band == (claim.prices is not None),
+    }
+    return [what for what, holds in true.items() if not holds]
+
+
+def _distance(exchange: Exchange) -> float:
+    """The objective of step 3b at D^, as :class:`~ppsm.fidelity.problem.MeasuredTotal` writes it down."""
+    noisy, values = exchange.noisy.released.to_released(), exchange.released.values
+    total, distance = MeasuredTotal.of(noisy), float(((values - noisy.values) ** 2).sum())
+    if total is not None:
+        distance += total.ratio**2 * (float(np.sum(values)) - total.value) ** 2
+    return distance

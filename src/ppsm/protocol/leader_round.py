@@ -25,7 +25,7 @@ from ppsm.mechanism.coordination import Outcome as ClearedGame
 from ppsm.mechanism.dossier import Dossier, Step
 from ppsm.mechanism.predictors import ModelBased
 from ppsm.mechanism.steps import StepLog
-from ppsm.protocol.dossiers import DOSSIER, Exchange, write_seal
+from ppsm.protocol.dossiers import DOSSIER, Exchange, certified, write_seal
 from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import (
     FOLLOWS,
@@ -46,7 +46,6 @@ from ppsm.protocol.messages import (
     Terms,
     purpose_of,
 )
-from ppsm.protocol.proof import certified
 from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.shared_market import Market, mechanism_of
 from ppsm.protocol.signatures import hash_of, is_signed_by, signed_message

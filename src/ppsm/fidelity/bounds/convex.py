@@ -21,11 +21,11 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.errors import SolverError
-from ppsm.fidelity.scaled import Core, MatrixPart, SlicedMatrix
+from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
-from ppsm.solvers.qp import QuadraticProgram, solve_qp
+from ppsm.solvers.qp import MatrixPart, QuadraticProgram, SlicedMatrix, solve_qp
 from ppsm.status import Status
 
 

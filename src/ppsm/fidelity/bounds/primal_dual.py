@@ -27,9 +27,9 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray, SparseMatrix
 from ppsm.fidelity.follower_lps import FollowerLps
-from ppsm.fidelity.scaled import Core, ScaledFollower, SlicedMatrix
+from ppsm.fidelity.scaled import Core, ScaledFollower
 from ppsm.fidelity.tuning import TUNING
-from ppsm.solvers.qp import QuadraticProgram, solve_qp
+from ppsm.solvers.qp import QuadraticProgram, SlicedMatrix, solve_qp
 from ppsm.status import Status
 
 
