@@ -11,20 +11,22 @@ from ppsm.coordinations import GameCoordination, GaucCoordination
 from ppsm.mechanism import PPSM, PPSM_p, PublicOutcome
 from ppsm.mechanism.coordination import Decision
 from ppsm.mechanism.published_cost import CostThere, LeastCost
-from ppsm.privacy import simulated_publication
+from ppsm.mechanism.rounded_prices import unrounded_prices
+from ppsm.privacy import PublishedFigures, simulated_publication
+from ppsm.privacy.publication import MarketResult
 
 TRUTH = np.array([6.0, 5.0])
 BURN_WORTH = 3.0
 
 
-def _two_wells() -> Follower:
+def _two_wells(first: float = 2.0) -> Follower:
     """Two places without a pipe, in each 10 units at 2 and 10 at 5."""
     market = linopy.Model()
     for place in ("north", "south"):
         cheap = market.add_variables(lower=0, upper=10, name=f"cheap {place}")
         dear = market.add_variables(lower=0, upper=10, name=f"dear {place}")
         market.add_constraints(cheap + dear == 0, name=place)
-        market.objective = market.objective + (2 * cheap + 5 * dear)
+        market.objective = market.objective + (first * cheap + 5 * dear)
     return Follower.from_linopy(market, parameter=["north", "south"])
 
 
@@ -110,6 +112,61 @@ def test_half_spaces_are_sent_with_the_decision(market: GameCoordination) -> Non
         assert read.half_spaces.least.tolist() == decision.half_spaces.least.tolist()
     steps = [step.step for step in releases[0].dossier.steps]
     assert steps == ["1", "2a", "2b", "2c", "3a", "3b"]
+
+
+def _rounded(result: MarketResult, *, value_step: float = 0.01, price_step: float = 0.01) -> MarketResult:
+    steps = {"value_step": value_step, "price_step": price_step, "decision_step": 0.01}
+    return PublishedFigures.rounded(result, day="2026-01-15", source="gazette", **steps).result
+
+
+def _holding_back(first: float) -> GameCoordination:
+    """As above, with another cost of the first units."""
+    game = StackelbergGame(_two_wells(first))
+    burn = game.leader.add_variables(lower=0, upper=10, name="burn")
+    game.raise_right_hand_side("north", burn)
+    game.leader.add_constraints(game.price("north") <= 2.5, name="promise")
+    game.leader.add_objective(-BURN_WORTH * burn)
+    return GameCoordination(game, unit="MWh")
+
+
+def test_rounded_prices_are_those_of_who_sets_them() -> None:
+    market = _holding_back(2.344)
+    published = _rounded(market.market_result(TRUTH))
+    assert published.price_step == 0.01
+    assert MarketResult.from_dict(published.to_dict()).price_step == 0.01
+    assert published.prices == pytest.approx([2.34, 2.34])
+    assert unrounded_prices(published, _two_wells(2.344)) == pytest.approx([2.344, 2.344], abs=1e-9)
+    # Nobody sets a price within the rounding: it stays.
+    assert unrounded_prices(published, _two_wells(2.3)) == pytest.approx([2.34, 2.34], abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [PPSM, PPSM_p])
+def test_rounded_figures_keep_the_cost_as_well(kind: type[PPSM_p]) -> None:
+    # A price band of 0.1 % around 2.34 does not have 2.344: PPSM widens it, and keeps the cost in that.
+    market = _holding_back(2.344)
+    publication = simulated_publication(_rounded(market.market_result(TRUTH)), dataset="wells")
+    secret = Sensitive(TRUTH, dataset="wells", unit="MWh", entry_names=market.entry_names)
+    release = kind(alpha=2.0).simulate(secret, market, PublicOutcome(publication, seed=1), seed=1)
+    assert market.clear(release.released.values).leader_cost == pytest.approx(-4 * BURN_WORTH, rel=2e-3)
+    assert release.fidelity is not None
+    assert release.fidelity.recertify().faithful
+    if kind is PPSM:
+        assert release.fidelity.widening == pytest.approx(0.004 / 0.00234, rel=1e-2)
+
+
+def test_a_rounded_cost_that_no_demand_has_is_no_half_space() -> None:
+    # The leader pays the price alone: 3 x 2.344 and 1 are 8.032 whatever the demand, 8 is published.
+    game = StackelbergGame(_two_wells(2.344))
+    burn = game.leader.add_variables(lower=1, upper=10, name="burn")
+    game.raise_right_hand_side("north", burn)
+    game.leader.add_objective(3.0 * game.price("north") + burn)
+    market = GameCoordination(game, unit="MWh")
+    published = _rounded(market.market_result(TRUTH), value_step=1.0, price_step=0.001)
+    secret = Sensitive(TRUTH, dataset="wells", unit="MWh", entry_names=market.entry_names)
+    predictor = PublicOutcome(simulated_publication(published, dataset="wells"), seed=1)
+    release = PPSM_p(alpha=2.0).simulate(secret, market, predictor, seed=1)
+    assert release.decision is not None
+    assert release.decision.half_spaces is None
 
 
 @pytest.fixture(scope="module")

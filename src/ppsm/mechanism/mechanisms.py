@@ -30,6 +30,7 @@ from ppsm.mechanism.first_step import Laplace, Release
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance
 from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor
 from ppsm.mechanism.prior import PublicPrior
+from ppsm.mechanism.rounded_prices import unrounded_prices
 from ppsm.mechanism.steps import (
     StepLog,
     decide,
@@ -148,10 +149,11 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         published = None if predictor.publication is None else predictor.publication.result
         if published is None or published.felt is None:
             return decision
+        bands = self.bands(Prediction(published.value, published.prices), coordination)
+        published = replace(published, prices=unrounded_prices(published, coordination.follower_at(decision)))
         same = coordination.least_cost_at(published.prices)
         if same is None:
             return decision
-        bands = self.bands(Prediction(published.value, published.prices), coordination)
         return keep_cost(
             log,
             noisy,

@@ -44,6 +44,10 @@ class CostThere:
     cost: float
     slope: FloatArray
 
+    def is_flat(self, demand: FloatArray) -> bool:
+        """Whether twice this demand, or none, would cost the same by the tangent."""
+        return float(np.abs(self.slope) @ np.abs(demand)) <= TUNING.cost_rounding * abs(self.cost)
+
     def half_space(self, demand: FloatArray, least: float) -> HalfSpaces:
         """Where the cost is at least that much, by the tangent at this demand."""
         return HalfSpaces(self.slope, np.array([least - self.cost + float(self.slope @ demand)]))
@@ -92,10 +96,11 @@ class KeptCost:
     def ceiling(self, bound: LeastCost, released: FloatArray) -> HalfSpaces | None:
         """A half-space with every vector that allows the published cost at the published prices.
 
-        None where the vector allows it. The tangent is below the bound, so nothing true is lost.
+        None where the vector allows it, or no other does: a flat tangent says nothing of the demand. It is
+        below the bound, so nothing true is lost.
         """
         there = bound.at(released)
-        if there is None or there.cost <= self.most + self._slack:
+        if there is None or there.cost <= self.most + self._slack or there.is_flat(released):
             return None
         return CostThere(-there.cost, -there.slope).half_space(released, -self.most)
 
@@ -120,7 +125,7 @@ class KeptCost:
         # Below the top: what is left at the top itself may be a single vector, and not the true one.
         goal = min(enough, best.top.cost - self._slack)
         point, at_point = self._down_to(goal, bound, best)
-        return at_point.half_space(point, goal)
+        return None if at_point.is_flat(point) else at_point.half_space(point, goal)
 
     def _directions(self, bound: LeastCost, there: CostThere) -> Iterator[FloatArray]:
         """Uphill; a convex bound may have other, higher hills."""

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -133,17 +134,9 @@ def restore_fidelity(
     """Step 3b: the nearest vector that is faithful to the market, problem (5) of the paper."""
     require_released(noisy, "demand of step 3b")
     asked = _Asked(noisy, coordination, decision, bands, norm, prior, limits)
-
-    def solve() -> FidelityResult:
-        if decision.half_spaces is not None:
-            wished = asked.nearest(decision.half_spaces)
-            if wished.status.has_answer:
-                return wished
-        return asked.nearest_at_all()
-
     inputs = ["noisy demand", "leader's decision", "predicted value"]
     inputs += ["predicted prices"] * (bands.prices is not None) + ["public prior"] * (prior is not None)
-    return log.run("3b", FOLLOWER, (*inputs, "public bounds"), solve, fidelity_output)
+    return log.run("3b", FOLLOWER, (*inputs, "public bounds"), asked.answer, fidelity_output)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +159,28 @@ class _Asked:
         """The market beside the decision."""
         return self.side.follower_at(self.decision)
 
-    def nearest(self, half_spaces: HalfSpaces) -> FidelityResult:
-        """The nearest faithful vector in half-spaces, which are a wish: bands are not widened for them."""
+    def answer(self) -> FidelityResult:
+        """The nearest vector in the half-spaces that came with the decision; where none is, at all."""
+        wish = self.decision.half_spaces
+        wished = None if wish is None else self.nearest(wish)
+        if wished is not None and wished.status.has_answer:
+            return wished
+        found = self.nearest_at_all()
+        if wish is not None and found.widening > 1.0:
+            wished = self.nearest(wish, found)
+        return wished if wished is not None and wished.status.has_answer else found
+
+    def nearest(self, half_spaces: HalfSpaces, at_all: FidelityResult | None = None) -> FidelityResult:
+        """The nearest faithful vector in half-spaces, which are a wish: bands are not widened for them.
+
+        They are where they had to be for the nearest vector at all.
+        """
         restorer = Restorer(self.follower, half_spaces)
         limits = replace(self.limits, seconds=min(self.limits.seconds, TUNING.cost_seconds))
-        return self._restored(restorer, self.bands, limits, elastic=False)
+        if at_all is None:
+            return self._restored(restorer, self.bands, limits, elastic=False)
+        found = self._restored(restorer, self.bands.widened(at_all.widening), limits, elastic=False)
+        return replace(found, widening=at_all.widening, widening_bound=at_all.widening_bound)
 
     def nearest_at_all(self) -> FidelityResult:
         """The nearest vector, in wider bands if these are empty."""
@@ -208,17 +218,21 @@ class _Repaired:
     asked: _Asked
     entry_prices: FloatArray
 
+    @cached_property
+    def _at_all(self) -> FidelityResult:
+        return self.asked.nearest_at_all()
+
     def nearest(self, half_spaces: HalfSpaces | None) -> FloatArray | None:
         """Step 3b; None where nothing is left."""
-        asked = self.asked
-        found = asked.nearest_at_all() if half_spaces is None else asked.nearest(half_spaces)
+        found = self._at_all if half_spaces is None else self.asked.nearest(half_spaces, self._at_all)
         return found.parameter if found.status.has_answer else None
 
     def at_published_prices(self, half_spaces: HalfSpaces | None) -> SamePrices | None:
         """Those of the market beside the decision."""
         asked = self.asked
         restorer = Restorer(asked.follower, half_spaces)
-        return restorer.at_prices(self.entry_prices, asked.noisy, asked.bands, asked.side.public_bounds)
+        bands = asked.bands.widened(self._at_all.widening)
+        return restorer.at_prices(self.entry_prices, asked.noisy, bands, asked.side.public_bounds)
 
 
 def keep_cost(

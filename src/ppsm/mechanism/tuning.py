@@ -37,6 +37,8 @@ class MechanismTuning:
     cost_halvings: int = 6
     # No further one is looked for after so many seconds.
     cost_search_seconds: float = 180.0
+    # What a move of a rounded price weighs beside a reduced cost that it leaves: little.
+    price_move: float = 1e-3
     # Seconds for a search within half-spaces: they are a wish, and an empty one may take long to show.
     cost_seconds: float = 3.0
 
