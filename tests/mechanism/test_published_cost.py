@@ -10,8 +10,7 @@ from ppsm import Follower, Sensitive, StackelbergGame, load_case
 from ppsm.coordinations import GameCoordination, GaucCoordination
 from ppsm.mechanism import PPSM, PPSM_p, PublicOutcome
 from ppsm.mechanism.coordination import Decision
-from ppsm.mechanism.published_cost import CostThere, LeastCost
-from ppsm.mechanism.rounded_prices import unrounded_prices
+from ppsm.mechanism.published_cost import CostThere, LeastCost, unrounded_prices
 from ppsm.privacy import PublishedFigures, simulated_publication
 from ppsm.privacy.publication import MarketResult
 

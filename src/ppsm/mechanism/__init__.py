@@ -9,7 +9,6 @@
     predictors, learned   the models of steps 2a and 3a: PublicOutcome, ModelBased, Learned
     history               what Learned learns from
     published_cost        step 2c: what the cost of a published decision says about the demand
-    rounded_prices        prices as they were before a market rounded them
     prior                 public knowledge about the entries
     dossier               how a release came about, public parts only
     guarantees, theory    what theory says of a release, and the theorems themselves

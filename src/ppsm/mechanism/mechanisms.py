@@ -30,7 +30,7 @@ from ppsm.mechanism.first_step import Laplace, Release
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance
 from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor
 from ppsm.mechanism.prior import PublicPrior
-from ppsm.mechanism.rounded_prices import unrounded_prices
+from ppsm.mechanism.published_cost import unrounded_prices
 from ppsm.mechanism.steps import (
     StepLog,
     decide,
