@@ -11,8 +11,7 @@ from ppsm.coordinations import GameCoordination, GaucCoordination
 from ppsm.mechanism import PPSM, PPSM_p, PublicOutcome
 from ppsm.mechanism.coordination import Decision
 from ppsm.mechanism.published_cost import CostThere, LeastCost, unrounded_prices
-from ppsm.privacy import PublishedFigures, simulated_publication
-from ppsm.privacy.publication import MarketResult
+from ppsm.privacy import MarketResult, PublishedFigures, simulated_publication
 
 TRUTH = np.array([6.0, 5.0])
 BURN_WORTH = 3.0
@@ -209,3 +208,20 @@ def test_slopes_are_tangents_of_a_convex_bound(gas_aware: GaucCoordination) -> N
         for other, there in found:
             tangent = here.cost + float(here.slope @ (other - at))
             assert there.cost >= tangent - 1e-6 * abs(tangent)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rounded_cost_does_not_rule_the_truth_out(market: GameCoordination, seed: int) -> None:
+    # 12 is published as 10, to the next 5: anything from 7.5 to 12.5 may have been meant.
+    exact = market.market_result(TRUTH)
+    figures = PublishedFigures.rounded(
+        exact, day="2026-01-15", source="gazette", value_step=5.0, price_step=0.01, decision_step=0.01
+    )
+    assert abs(figures.result.leader_cost) == 10.0
+    assert MarketResult.from_dict(figures.result.to_dict()).value_step == 5.0
+    public = PublicOutcome(simulated_publication(figures.result, dataset="wells"), seed=1)
+    secret = Sensitive(TRUTH, dataset="wells", unit="MWh", entry_names=market.entry_names)
+    release = PPSM_p(alpha=2.0, eta_p=0.5).simulate(secret, market, public, seed=seed)
+    assert release.decision is not None
+    asked = release.decision.half_spaces
+    assert asked is None or asked.missed(TRUTH) <= 1e-6

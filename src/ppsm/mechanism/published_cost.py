@@ -76,17 +76,30 @@ class LeastCost(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class CostlyDecision:
+    """A published decision, its cost (as something to be minimised) and how far that may be rounded."""
+
+    felt: FloatArray
+    cost: float
+    rounding: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class KeptCost:
     """Brings the cost of what would be released to what was published."""
 
-    published: float
-    felt: FloatArray
+    decision: CostlyDecision
     same_prices: SamePrices
 
     @property
+    def published(self) -> float:
+        """The cost, as something to be minimised."""
+        return self.decision.cost
+
+    @property
     def _slack(self) -> float:
-        """What is aimed at, and as much again before it counts as missed."""
-        return TUNING.cost_slack * abs(self.published)
+        """What is aimed at, and as much again before it counts as missed; rounding may be more."""
+        return max(TUNING.cost_slack * abs(self.published), self.decision.rounding)
 
     @property
     def least(self) -> float:
@@ -135,7 +148,7 @@ class KeptCost:
     def _directions(self, bound: LeastCost, there: CostThere) -> Iterator[FloatArray]:
         """Uphill; a convex bound may have other, higher hills."""
         yield there.slope
-        for other in bound.directions(self.felt):
+        for other in bound.directions(self.decision.felt):
             yield other
             yield _of_size_one(there.slope) + _of_size_one(other)
 
@@ -247,9 +260,7 @@ class Vectors(Protocol):
         """The vectors at which the published prices are optimal; None where none is left."""
 
 
-def half_spaces_that_keep(
-    published: float, felt: FloatArray, vectors: Vectors, days: Days
-) -> HalfSpaces | None:
+def half_spaces_that_keep(decision: CostlyDecision, vectors: Vectors, days: Days) -> HalfSpaces | None:
     """Half-spaces that keep the published cost of a decision, as far as they leave anything faithful.
 
     Each is made around a vector that the ones before hold, so that there is one in all of them.
@@ -260,10 +271,10 @@ def half_spaces_that_keep(
     for _ in range(TUNING.cost_rounds):
         if time.perf_counter() > stop:
             break
-        better = None if released is None else _better(published, felt, vectors, days, released, half_spaces)
+        better = None if released is None else _better(decision, vectors, days, released, half_spaces)
         if better is None and half_spaces is not None and released is not None:
             # Tangents hold no more than is enough: begin anew with what is missing now.
-            better = _better(published, felt, vectors, days, released, None)
+            better = _better(decision, vectors, days, released, None)
         if better is None:
             break
         half_spaces, released = better
@@ -271,8 +282,7 @@ def half_spaces_that_keep(
 
 
 def _better(
-    published: float,
-    felt: FloatArray,
+    decision: CostlyDecision,
     vectors: Vectors,
     days: Days,
     released: FloatArray,
@@ -282,7 +292,7 @@ def _better(
     polytope = vectors.at_published_prices(half_spaces)
     if polytope is None:
         return None
-    for found in days.needed(KeptCost(published, felt, polytope), released):
+    for found in days.needed(KeptCost(decision, polytope), released):
         if found is not None:
             more = found.and_also(half_spaces)
             nearest = vectors.nearest(more)

@@ -24,7 +24,7 @@ from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, pu
 from ppsm.mechanism.dossier import Step
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
-from ppsm.mechanism.published_cost import Days, LeastCost, half_spaces_that_keep
+from ppsm.mechanism.published_cost import CostlyDecision, Days, LeastCost, half_spaces_that_keep
 from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy.publication import MarketResult, Publication
 from ppsm.privacy.released import Released, require_released
@@ -259,8 +259,8 @@ def keep_cost(
     days = Days(coordination.least_cost_at, coordination.clear, same)
 
     def held() -> Decision:
-        cost = same.sign * result.leader_cost
-        return replace(decision, half_spaces=half_spaces_that_keep(cost, decision.felt, vectors, days))
+        known = CostlyDecision(decision.felt, same.sign * result.leader_cost, 0.5 * result.value_step)
+        return replace(decision, half_spaces=half_spaces_that_keep(known, vectors, days))
 
     inputs = ("noisy demand", "published decision and cost", "public models")
     return log.run("2c", LEADER, inputs, held, Decision.to_dict)

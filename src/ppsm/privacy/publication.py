@@ -37,7 +37,7 @@ class MarketResult:
 
     ``felt`` is the leader's decision at which it cleared, as far as the market felt it, where that is public
     too: value and prices are figures of that decision, and of another one only as far as it is like it.
-    ``price_step`` is what the prices are rounded to, 0 where they are not.
+    ``price_step`` and ``value_step`` are what prices and the two costs are rounded to, 0 where they are not.
     """
 
     value: float
@@ -47,6 +47,7 @@ class MarketResult:
     felt: FloatArray | None = None
     felt_names: tuple[str, ...] = ()
     price_step: float = 0.0
+    value_step: float = 0.0
 
     def __post_init__(self) -> None:
         names = unique_names(self.price_names, len(self.price_names), "price", "published prices")
@@ -69,12 +70,12 @@ class MarketResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON types."""
         felt = {} if self.felt is None else {"decision": _named(self.felt_names, self.felt)}
-        step = {} if self.price_step == 0.0 else {"price_step": float(self.price_step)}
+        steps = {"price_step": float(self.price_step), "value_step": float(self.value_step)}
         return {
             "value": float(self.value),
             "leader_cost": float(self.leader_cost),
             "prices": _named(self.price_names, self.prices),
-            **step,
+            **{name: step for name, step in steps.items() if step},
             **felt,
         }
 
@@ -91,6 +92,7 @@ class MarketResult:
             _vector(felt, "the published decision") if felt else None,
             tuple(felt),
             _filled_in(fields.get("price_step", 0.0), "price_step"),
+            _filled_in(fields.get("value_step", 0.0), "value_step"),
         )
 
 
@@ -139,7 +141,9 @@ class PublishedFigures:
                     f"a published figure is no multiple of {what} = {step:g}, expected figures rounded as "
                     "the market publishes them: round them, or say to what they are rounded."
                 )
-        object.__setattr__(self, "result", replace(result, price_step=self.price_step))
+        object.__setattr__(
+            self, "result", replace(result, price_step=self.price_step, value_step=self.value_step)
+        )
 
     @classmethod
     def rounded(
