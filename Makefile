@@ -18,7 +18,7 @@ run: $(READY)    ## compare the three mechanisms on the Northeast; the report is
 	$(BIN)/ppsm compare --case northeast --power-stress 0.42 --gas-stress 0.9 --draws 2 --time-limit 15 --out out
 
 test: $(READY)   ## run the tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(READY)   ## check style and types
 	$(BIN)/ruff check .

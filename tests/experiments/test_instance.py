@@ -130,7 +130,8 @@ def test_the_limit_of_the_original_game_is_its_own() -> None:
     run_instance(workspace, BASE)
     workspace.clear_original((0.0, 0.0), 3.0)
     run_instance(workspace, replace(BASE, repetition=1))
-    assert seen == [9.0, 7.0, 3.0, 7.0]
+    # The original; step 2c, which plays the game on what would be released, and the release itself.
+    assert seen == [9.0, 7.0, 7.0, 3.0, 7.0, 7.0]
 
 
 def test_an_original_game_without_an_answer_is_one_sentence(workspace: Workspace) -> None:
