@@ -161,6 +161,7 @@ def test_a_game_without_memory_has_a_solver_that_saw_nothing(case: Case) -> None
     game.clear(case.demand_mwh(GAS_STRESS))
     other = game.without_memory()
     assert other.solver is not game.solver
+    assert game.without_memory() is other  # made once: a stream of days asks for it every day
     assert (other.gap, other.time_limit, other.proof) == (1e-3, 7.0, False)
     shared = GaucCoordination(case, case.power_stress[0], game.solver)
     assert shared.without_memory().solver is not game.solver

@@ -69,6 +69,7 @@ class GaucCoordination(GasSide):
         self.power_stress = float(power_stress)
         # A solver that was passed may have seen anything.
         self._is_fresh = solver is None
+        self._without_memory: GaucCoordination | None = None
         self.solver = GasAwareCommitment(case) if solver is None else solver
         super().__init__(case, self.solver.followers.gas.market)
         self.gap, self.time_limit, self.proof = gap, time_limit, proof
@@ -135,12 +136,17 @@ class GaucCoordination(GasSide):
         return replace(outcome_of(solution), price_names=self.price_names)
 
     def without_memory(self) -> "GaucCoordination":
-        """The game with a solver of its own, unless this one has cleared nothing yet."""
+        """The game with a solver of its own, unless this one has cleared nothing yet.
+
+        It is made once: what it then remembers are vectors of earlier private steps, made of released ones.
+        """
         if self._is_fresh:
             return self
-        return GaucCoordination(
-            self.case, self.power_stress, gap=self.gap, time_limit=self.time_limit, proof=self.proof
-        )
+        if self._without_memory is None:
+            self._without_memory = GaucCoordination(
+                self.case, self.power_stress, gap=self.gap, time_limit=self.time_limit, proof=self.proof
+            )
+        return self._without_memory
 
     def market_result(self, demand: ArrayLike) -> MarketResult:
         """What the markets publish."""

@@ -256,7 +256,10 @@ class Coordination(FollowerSide, Protocol):
         """
 
     def without_memory(self) -> "Coordination":
-        """The same game, played by a solver that has seen no demand; itself where nothing is remembered."""
+        """The same game, played by a solver that was only ever shown what private steps show it.
+
+        Itself where nothing is remembered. Whoever is given it must not show it the truth.
+        """
 
     def market_result(self, demand: ArrayLike) -> MarketResult:
         """Play the game and return what the market publishes; an error where it cannot be played."""
