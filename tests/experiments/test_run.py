@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import ShutdownExecutorError
 
 from ppsm.errors import InputError, SolverError
 from ppsm.experiments import Experiment, RowStore, run_experiment
-from ppsm.experiments.engines import InProcess, LocalEngine, WorkerDied, cluster
+from ppsm.experiments.engines import InProcess, LocalEngine, WorkerDied, _forget_unstarted, cluster
 from ppsm.experiments.instance import Workspace, failed_row
 from ppsm.experiments.run import BatchTask, Setup, Tally, insist_on_results, perform, run_grid
 from tests.experiments.small import SMALL, TOML, lasting, lasting_rows
@@ -163,6 +165,16 @@ def test_a_signal_leaves_valid_rows_and_says_how_to_go_on(tmp_path: Path, sent: 
     statuses = {row.status for row in RowStore(directory).rows()}
     assert statuses
     assert statuses <= {"optimal", "infeasible"}
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_pool_that_is_killed_before_it_starts_a_task_ends_without_a_word() -> None:
+    pool = ProcessPoolExecutor(max_workers=1)
+    assert pool.submit(abs, -1).result(timeout=60) == 1
+    waiting = [pool.submit(time.sleep, 60.0) for _ in range(2)]  # its thread has not woken yet
+    _forget_unstarted(pool)
+    pool.shutdown(wait=True, kill_workers=True)
+    assert all(isinstance(each.exception(timeout=30), ShutdownExecutorError) for each in waiting)
 
 
 def test_a_cluster_survives_the_death_of_a_worker(uninterrupted: Path, tmp_path: Path) -> None:

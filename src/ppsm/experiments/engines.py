@@ -13,8 +13,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
+from queue import Empty
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ppsm.errors import InputError
@@ -24,6 +25,7 @@ from ppsm.interrupts import watched
 
 if TYPE_CHECKING:
     from distributed import Client
+    from joblib.externals.loky import ProcessPoolExecutor
 
 LOG = logging.getLogger(__name__)
 
@@ -105,7 +107,7 @@ class LocalEngine:
         try:
             left, waiting = iter(tasks), set[Future[tuple[int, Answer]]]()
             while True:
-                # A few at a time: a pool that is killed with more before it breaks in a thread of its own.
+                # A few at a time, so that few are taken back from a pool that is killed.
                 with _deaf_children():
                     for index, task in islice(left, 2 * self.workers - len(waiting)):
                         waiting.add(executor.submit(_numbered, function, index, task))
@@ -118,7 +120,15 @@ class LocalEngine:
             finished = True
         finally:
             if not finished:
+                _forget_unstarted(executor)
                 executor.shutdown(wait=False, kill_workers=True)
+
+
+def _forget_unstarted(executor: "ProcessPoolExecutor") -> None:
+    """Take back what no worker was given yet: a pool that is killed looks for tasks which it has dropped."""
+    with suppress(Empty):
+        while True:
+            executor._work_ids.get_nowait()
 
 
 @contextmanager
