@@ -74,6 +74,13 @@ def test_sheets_of_workbooks_are_read(tmp_path: Path) -> None:
         read_demand(two, CASE, sheet="never")
 
 
+def test_a_missing_file_says_how_to_begin_one(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"there is no file .* fill in what 'ppsm case template medium' prints"
+    ):
+        read_demand(tmp_path / "none.csv", CASE)
+
+
 def changed(old: str, new: str) -> bytes:
     assert old in table()
     return table().replace(old, new, 1).encode()
@@ -97,7 +104,8 @@ WRONG = {
     "two places say different units": table(head="node,demand_mwh,unit", unit=",kWh").encode(),
     "both a comma and a point": european(table()).replace("71,25", "1.071,25").encode(),
     "may mean 1.234 or 1234": b"node;demand_mwh\n" + "".join(f"{n};1,171\n" for n in NAMES).encode(),
-    "cells under 2 headings": changed("71.25", "71.25,7"),
+    "cells under 2 headings; take out what is too much": changed("71.25", "71.25,7"),
+    "1 cells under 2 headings; complete the row": changed(",71.25", ""),
     "not a table in UTF-8": table().replace("node", "nöde").encode("latin-1"),
     "is a workbook or archive": b"PK\x03\x04",
     "quotation marks that do not end": changed("71.25", '"71.25'),

@@ -54,7 +54,7 @@ class _SameNoise(PublicMeter):
     def sample(self, epsilon: float) -> PublicSample:
         fresh = super().sample(epsilon)
         noise = self.drawn.setdefault("noise", fresh.values - self.values)
-        return PublicSample(self.values + noise, None, fresh.scale, None)
+        return PublicSample(self.values + noise, fresh.scale)
 
 
 @dataclass(frozen=True, kw_only=True)

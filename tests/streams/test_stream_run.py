@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,21 @@ import numpy as np
 import pytest
 
 from ppsm.coordinations import GameCoordination
-from ppsm.errors import BudgetExceededError, InputError, LedgerError
-from ppsm.privacy import Ledger, LedgerKeeper
+from ppsm.errors import BudgetExceededError, InputError, LedgerError, PrivacyError
+from ppsm.mechanism import History, Learned, PublicOutcome
+from ppsm.privacy import (
+    LaplaceMechanism,
+    Ledger,
+    LedgerKeeper,
+    PublishedFigures,
+    note_publication,
+    simulated_publication,
+)
 from ppsm.privacy.record import Asked
 from ppsm.streams.day_files import Kept, ReleasedDay
 from ppsm.streams.policies import Absorption, Daily, Distribution, Policy, Regular
 from ppsm.streams.stream_run import StreamRun
-from tests.streams.small import DATASET, UNIT, days, ledger_for, market, settings
+from tests.streams.small import DATASET, UNIT, USUAL, days, ledger_for, market, settings
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +167,44 @@ def test_days_of_seeded_noise_do_not_go_on_as_private_ones(
         _run(tmp_path, game, ledger, count=2)
 
 
+def test_a_ledger_that_was_set_back_does_not_go_on(tmp_path: Path, game: GameCoordination) -> None:
+    # Otherwise the days that it has forgotten would leave room in the window for others.
+    book = tmp_path / "ledger.db"
+    ledger_for(book)
+    early = book.read_bytes()
+    released = _run(tmp_path, game, Ledger(book), count=2)
+    book.write_bytes(early)
+    with pytest.raises(LedgerError, match="does not know what 2026-01-01 of this stream was charged"):
+        _run(tmp_path, game, Ledger(book), count=4)
+    assert len(list((tmp_path / "out" / "days").iterdir())) == len(released)
+    assert not _charges(Ledger(book))
+
+
+def test_a_model_of_another_ledger_is_refused_before_a_day_is_charged(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    """Its days were released by a ledger that nobody holds this one against."""
+    other = Ledger.create(tmp_path / "other.db")
+    other.grant(DATASET, epsilon=20.0, alpha=2.0, unit=UNIT)
+    noise = LaplaceMechanism(alpha=2.0)
+    past = [noise.release(each.secret, ledger=other, purpose="past") for each in days(game.entry_names, 20)]
+    figures = PublishedFigures.rounded(
+        game.market_result(USUAL), day="2026-01-01", source="gazette", value_step=1.0, price_step=0.01
+    )
+    noted = note_publication(figures, dataset=DATASET, ledger=other)
+    given = replace(settings(), predictor=Learned.train(History.of_days(past, [noted] * len(past))))
+    run = StreamRun(given, lambda _: game, directory=tmp_path / "out", ledger=ledger)
+    with pytest.raises(PrivacyError, match=r"entries that the ledger .* does not know"):
+        list(run.release(days(game.entry_names, 2)))
+    assert not _charges(ledger)
+
+
+def test_figures_that_were_published_of_a_day_serve_no_stream(game: GameCoordination) -> None:
+    figures = simulated_publication(game.market_result(USUAL), dataset=DATASET)
+    with pytest.raises(InputError, match="published of one day"):
+        replace(settings(), predictor=PublicOutcome(figures, seed=1))
+
+
 def test_the_ledger_stops_a_policy_that_spends_too_much(
     tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
 ) -> None:
@@ -173,3 +220,17 @@ def test_recipients_have_budgets_of_their_own(tmp_path: Path) -> None:
     balance = keeper.grant(DATASET, epsilon=0.5, recipient="utility", window=3)
     assert (balance.alpha, balance.unit, balance.recipient) == (2.0, UNIT, "utility")
     assert keeper.balance(DATASET).granted == 1
+
+
+def test_what_a_killed_run_had_begun_to_write_is_swept_away(tmp_path: Path) -> None:
+    game = market()
+    ledger_for(tmp_path / "ledger.db")
+    run = StreamRun(
+        settings(), lambda _: game, directory=tmp_path / "out", ledger=Ledger(tmp_path / "ledger.db")
+    )
+    halves = [tmp_path / "out" / place / ".2026-01-01.json.7.part" for place in ("days", "owner")]
+    for half in halves:
+        half.parent.mkdir(parents=True)
+        half.write_text("{}")
+    list(run.release(days(game.entry_names, 1)))
+    assert not any(half.exists() for half in halves)

@@ -3,6 +3,9 @@
 The unit is said by the column (``demand_mwh``, ``demand_gwh``, ``Demand [kWh]``), by a column ``unit`` beside
 ``demand``, or by the caller; what the public maximum quantities make implausible is refused.
 
+A table of days has a column ``day`` and one for each delivery (``homes_mwh``, or ``homes`` with the unit
+said as above), and a row for each day.
+
 Tables are read as people have them: CSV with comma, semicolon or tab, decimal comma, UTF-8 or UTF-16, Excel
 sheets. Such a file may hold a secret: errors tell of rows and defects, and quote nothing that stands in it.
 """
@@ -12,19 +15,24 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.cases.csv_tables import REMARK, fail, key, number, write_table
+from ppsm.cases.csv_tables import REMARK, fail, key, number, write_table, wrong_width
 from ppsm.cases.schema import Case
 from ppsm.errors import FileFormatError, InputError
 
 MWH_PER_UNIT = {"kwh": 1e-3, "mwh": 1.0, "gwh": 1e3}
 _DEMAND = re.compile(r"demand(?:[ _]*[\[(]?(?P<unit>kwh|mwh|gwh)[\])]?)?", re.IGNORECASE)
+_NAMED = re.compile(r"(?P<node>.*?)[ _]*[\[(]?(?P<unit>kwh|mwh|gwh)[\])]?", re.IGNORECASE)
+_EXPECTED_OF_DAYS = "day and a column for each delivery, such as homes_mwh (or homes with a column unit)"
+# What Excel adds to a day.
+_MIDNIGHT = " 00:00:00"
 _EXPECTED = "node and demand_mwh (or demand_kwh, demand_gwh, or demand with a column unit)"
 # Figures that are absurd in any unit, and a total so small that it is rather one in another unit.
 _MOST_MWH = 1e8
@@ -72,7 +80,12 @@ def read_demand(
     False, as in a release: nothing that happens before the noise may tell one demand from another. The file
     may hold a secret, so errors tell of rows and defects and quote nothing.
     """
-    table = _read_table(Path(path), sheet)
+    if not Path(path).exists():
+        raise InputError(
+            f"there is no file '{path}' (looked for from {Path.cwd()}): check the path, or fill in what "
+            f"'ppsm case template {case.name}' prints."
+        )
+    table = _read_table(Path(path), sheet, _known, _EXPECTED)
     place = {name: index for index, name in enumerate(name.lower() for name in table.header)}
     nodes = [row[place["node"]].strip() for row in table.rows]
     demand_mwh = np.array(_demands_mwh(table, unit))
@@ -96,6 +109,108 @@ def read_demand(
             "right."
         )
     return demand
+
+
+def read_demand_days(
+    path: str | Path, case: Case, *, unit: str | None = None, sheet: str | None = None
+) -> dict[date, FloatArray]:
+    """Read a table of days: the demand vector of each in MWh, the days in order.
+
+    Files are those of :func:`read_demand`, with a row for each day and a column for each delivery. Nothing is
+    refused for being implausible, and errors quote no figure: the days may be secret.
+    """
+    table = _read_table(Path(path), sheet, _known_of_days, _EXPECTED_OF_DAYS)
+    if not table.rows:
+        raise FileFormatError(f"{table.file} has no days; expected a row for each day: add them.")
+    names = [name.lower() for name in table.header]
+    day_column, unit_column = names.index("day"), names.index("unit") if "unit" in names else None
+    columns = [index for index in range(len(names)) if index not in (day_column, unit_column)]
+    nodes, units = _columns_of_days(table, columns, case)
+    days = _days(table, day_column)
+    comma = _has_decimal_comma(table, [row[column] for row in table.rows for column in columns])
+    demand = np.empty((len(days), len(case.delivery_ids)))
+    for index, row in enumerate(table.rows):
+        said = None if unit_column is None else _cell_factor(table.file, index, row[unit_column].strip())
+        for column, node, in_header in zip(columns, nodes, units, strict=True):
+            what = f"the demand of '{case.delivery_ids[node]}'"
+            factor = _one_factor(table.file, unit, in_header, said)
+            value = factor * _number(table.file, index, row[column], what, comma=comma)
+            if not abs(value) <= _MOST_MWH:
+                problem = "is something else (withheld, it may be a secret); expected a finite demand."
+                fail(table.file, index, f"{what} {problem}")
+            if value < 0:
+                fail(table.file, index, f"{what} is below zero; expected at least 0 MWh.")
+            demand[index, node] = value
+    return {days[index]: demand[index] for index in sorted(range(len(days)), key=days.__getitem__)}
+
+
+def iso_day(text: str) -> date | None:
+    """The day that a text names as YYYY-MM-DD; None for any other text, so that no day has two names."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if day.isoformat() == text else None
+
+
+def _known_of_days(header: Sequence[str]) -> bool:
+    names = [name.lower() for name in header]
+    return names.count("day") == 1 and names.count("unit") <= 1 and len(names) > 1
+
+
+def _columns_of_days(
+    table: _Table, columns: Sequence[int], case: Case
+) -> tuple[list[int], list[float | None]]:
+    """The position in the case and the unit of each column; every delivery must have one."""
+    places = {name: index for index, name in enumerate(case.delivery_ids)}
+    nodes: list[int] = []
+    units: list[float | None] = []
+    for column in columns:
+        name, factor = table.header[column], None
+        said = _NAMED.fullmatch(name)
+        if name not in places and said is not None:
+            name, factor = said["node"], MWH_PER_UNIT[said["unit"].lower()]
+        if name not in places:
+            raise FileFormatError(
+                f"{table.file}: column {column + 1} is no delivery of the case '{case.name}'; remove it or "
+                f"correct its name ('ppsm case template {case.name}' lists them)."
+            )
+        if places[name] in nodes:
+            raise FileFormatError(f"{table.file}: '{name}' has two columns; keep one for each delivery.")
+        nodes.append(places[name])
+        units.append(factor)
+    absent = [name for name, place in places.items() if place not in nodes]
+    if absent:
+        more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
+        raise FileFormatError(
+            f"{table.file}: '{absent[0]}'{more} of the case '{case.name}' has no column; add it."
+        )
+    return nodes, units
+
+
+def _days(table: _Table, column: int) -> list[date]:
+    found: dict[date, int] = {}
+    for index, row in enumerate(table.rows):
+        day = iso_day(row[column].strip().removesuffix(_MIDNIGHT))
+        if day is None:
+            fail(table.file, index, "its day is something else (withheld); expected YYYY-MM-DD.")
+        if day in found:
+            fail(table.file, index, f"{day} occurs twice; keep one row for each day.")
+        found[day] = index
+    return list(found)
+
+
+def _one_factor(file: str, unit: str | None, in_header: float | None, in_row: float | None) -> float:
+    by_caller = None if unit is None else _factor(unit, "the unit of the demand")
+    said = {factor for factor in (by_caller, in_header, in_row) if factor is not None}
+    if len(said) > 1:
+        raise FileFormatError(f"{file}: two places say different units of the demand; keep the right one.")
+    if not said:
+        raise FileFormatError(
+            f"{file} does not say the unit of its demands; name every column with it, such as homes_mwh, or "
+            "say the unit (--demand-unit)."
+        )
+    return said.pop()
 
 
 def _known(header: Sequence[str]) -> bool:
@@ -202,8 +317,10 @@ def write_demand(
     write_table(Path(path), DemandRow, rows, remarks=remarks)
 
 
-def _read_table(path: Path, sheet: str | None) -> _Table:
-    """Read a file by the mark between cells with which its header is one of a demand."""
+def _read_table(
+    path: Path, sheet: str | None, known: Callable[[Sequence[str]], bool], expected: str
+) -> _Table:
+    """Read a file by the mark between cells with which its header is known."""
     if path.suffix.lower() in _WORKBOOKS:
         lines = _sheet(path, sheet)
         tables = [("", lines)]
@@ -214,20 +331,16 @@ def _read_table(path: Path, sheet: str | None) -> _Table:
         tables = [(mark, _cells(path, text, mark)) for mark in _DELIMITERS]
     for delimiter, lines in tables:
         if not lines:
-            raise FileFormatError(f"{path.name} is empty; expected a header with {_EXPECTED}.")
+            raise FileFormatError(f"{path.name} is empty; expected a header with {expected}.")
         header = tuple(cell.strip() for cell in lines[0])
-        if _known(header):
+        if known(header):
             rows = lines[1:]
             for index, row in enumerate(rows):
                 if len(row) != len(header):
-                    fail(
-                        path.name,
-                        index,
-                        f"there are {len(row)} cells under {len(header)} headings; complete the row.",
-                    )
+                    fail(path.name, index, wrong_width(row, header))
             return _Table(path.name, header, rows, delimiter)
     raise FileFormatError(
-        f"{path.name} has other columns (withheld, they may be data); expected a header with {_EXPECTED}: "
+        f"{path.name} has other columns (withheld, they may be data); expected a header with {expected}: "
         "name them so."
     )
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ppsm.arrays import FloatArray
 from ppsm.cases import Case, load_case, read_demand
-from ppsm.cases.csv_tables import key, number, read_table
+from ppsm.cases.csv_tables import fail, key, number, read_table
+from ppsm.cases.demand import iso_day, read_demand_days
 from ppsm.cases.stress import check_stress
 from ppsm.cli import options
 from ppsm.cli.app import app, examples
@@ -20,7 +22,6 @@ from ppsm.cli.secret import owner_directory
 from ppsm.errors import InputError
 from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.privacy import Ledger, Sensitive
-from ppsm.privacy.ledger.place import default_ledger
 
 if TYPE_CHECKING:
     from ppsm.streams.stream_run import StreamDay, StreamRun
@@ -48,11 +49,16 @@ class ShapeRow:
 @app.command(
     epilog=examples(
         "ppsm stream --days secret --shape shape.csv --power-stress 0.3 --alpha 100 --out stream",
-        "ppsm stream --days secret --shape shape.csv --power-stress 0.3 --alpha 100 --out trial --seed 1",
+        "ppsm stream --days secret.csv --shape shape.csv --power-stress 0.3 --alpha 100 --out trial --seed 1",
     )
 )
 def stream(
-    days: Annotated[Path, typer.Option(help="Directory of secret days, YYYY-MM-DD.csv: node,demand_mwh.")],
+    days: Annotated[
+        Path,
+        typer.Option(
+            help="Secret: a directory of YYYY-MM-DD.csv (node,demand_mwh), or a table with a row a day."
+        ),
+    ],
     shape: Annotated[
         Path, typer.Option(help="Public: a CSV file day,share_of_maximum, by calendar and temperature.")
     ],
@@ -63,6 +69,8 @@ def stream(
     epsilon: Annotated[float, typer.Option(help="The privacy loss allowed in any window.")] = 1.0,
     policy: Annotated[PolicyName, typer.Option(help="When it is spent.")] = PolicyName.REGULAR,
     case: options.CaseName = "northeast",
+    demand_unit: options.DemandUnit = None,
+    demand_sheet: options.DemandSheet = None,
     dataset: options.Dataset = None,
     recipient: Annotated[str | None, typer.Option(help="To whom it goes; charged to its budget too.")] = None,
     ledger: options.LedgerFile = None,
@@ -78,8 +86,9 @@ def stream(
     loaded = load_case(case)
     check_stress(loaded, power_stress, None)
     directory = writable_directory(out)
-    found = _days(loaded, days, shape, dataset or f"gas-demand/{loaded.name}/daily")
-    book = None if seed is not None else Ledger(ledger or default_ledger())
+    named = dataset or f"gas-demand/{loaded.name}/daily"
+    found = _days(loaded, days, shape, named, demand_unit, demand_sheet)
+    book = None if seed is not None else _ledger(ledger, named, alpha, epsilon, window)
     from ppsm.experiments.pages import stream_owner_page, stream_page
 
     owner = owner_directory(directory)
@@ -106,36 +115,57 @@ def stream(
     typer.echo(f"Page to share: {page}\nFor the owner only: {owner / PAGE}")
 
 
-def _days(case: Case, directory: Path, shape: Path, dataset: str) -> "list[StreamDay]":
+def _ledger(file: Path | None, dataset: str, alpha: float, epsilon: float, window: int) -> Ledger:
+    from ppsm.mechanism import PPSM
+    from ppsm.owner.private_release import open_ledger
+
+    return open_ledger(file, dataset, PPSM(alpha=alpha, epsilon=epsilon), window=window)
+
+
+def _days(
+    case: Case, days: Path, shape: Path, dataset: str, unit: str | None, sheet: str | None
+) -> "list[StreamDay]":
     """The secret days in order, each with what is publicly known of it."""
     from ppsm.streams.engine import PublicDay
     from ppsm.streams.stream_run import StreamDay
 
-    relative = {row.day: row.share_of_maximum for row in read_table(shape, ShapeRow)}
-    files = sorted(directory.glob("*.csv"))
-    if not files:
-        raise InputError(f"there is no YYYY-MM-DD.csv in {directory}: give the directory of the days.")
+    relative = _shares(shape)
+    demands = _demands(case, days, unit, sheet)
     found = []
-    for file in files:
-        if file.stem not in relative:
-            raise InputError(f"{shape} has no row for {file.stem}: say what is publicly known of that day.")
-        secret = Sensitive(
-            read_demand(file, case, plausible=False),
-            dataset=dataset,
-            unit="MWh",
-            entry_names=case.delivery_ids,
-            day=file.stem,
-        )
-        profile = relative[file.stem] * case.mdq_mwh()
-        found.append(StreamDay(PublicDay(_day_of(file), profile), secret))
+    for day, demand in demands.items():
+        name = day.isoformat()
+        if name not in relative:
+            raise InputError(f"{shape} has no row for {name}: say what is publicly known of that day.")
+        secret = Sensitive(demand, dataset=dataset, unit="MWh", entry_names=case.delivery_ids, day=name)
+        found.append(StreamDay(PublicDay(day, relative[name] * case.mdq_mwh()), secret))
     return found
 
 
+def _shares(shape: Path) -> dict[str, float]:
+    """What is publicly known of each day, each said once."""
+    relative: dict[str, float] = {}
+    for index, row in enumerate(read_table(shape, ShapeRow)):
+        if row.day in relative:
+            fail(shape.name, index, f"{row.day} occurs twice; keep one row for each day.")
+        relative[row.day] = row.share_of_maximum
+    return relative
+
+
+def _demands(case: Case, days: Path, unit: str | None, sheet: str | None) -> dict[date, FloatArray]:
+    """The demand of each day in order, from a table or from a directory of files."""
+    if not days.is_dir():
+        return read_demand_days(days, case, unit=unit, sheet=sheet)
+    files = sorted(days.glob("*.csv"))
+    if not files:
+        raise InputError(f"there is no YYYY-MM-DD.csv in {days}: give the directory of the days, or a table.")
+    return {_day_of(file): read_demand(file, case, plausible=False, unit=unit, sheet=sheet) for file in files}
+
+
 def _day_of(file: Path) -> date:
-    try:
-        return date.fromisoformat(file.stem)
-    except ValueError:
-        raise InputError(f"{file} is named after no day: expected YYYY-MM-DD.csv.") from None
+    day = iso_day(file.stem)
+    if day is None:
+        raise InputError(f"{file} is named after no day: expected YYYY-MM-DD.csv.")
+    return day
 
 
 def _run(

@@ -28,6 +28,7 @@ _STYLES = {
 _NOT_CLEARED = "#dcdcdc"
 # On axes of errors, which go from a thousandth of a per cent to all of it.
 _TICKS = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
+_DAY_MS = 24 * 3600 * 1000
 # A tall thin mark, which shows above and below one that lies on it.
 _TICK = "M-0.15,-1.6H0.15V1.6H-0.15Z"
 _OTHERS = ((ORANGE, "cross"), (GREY, "stroke"))
@@ -148,13 +149,19 @@ def daily_chart(
     ]
     colours = [BLUE, VERMILION][: len(series)]
     base = alt.Chart(alt.Data(values=points), height=220).encode(
-        x=alt.X("day:T", title=None).axis(format="%-d %b", labelOverlap=True),
+        x=alt.X("day:T", title=None, scale=alt.Scale(type="utc")).axis(
+            format="%-d %b", labelFlush=False, labelOverlap=True, tickMinStep=_DAY_MS
+        ),
         y=alt.Y("value:Q", title=unit),
         color=alt.Color("what:N", scale=alt.Scale(domain=list(series), range=colours)).legend(
             title=None, orient="top"
         ),
         strokeDash=alt.StrokeDash("what:N", scale=alt.Scale(domain=list(series), range=[[1, 0], [5, 3]])),
-        tooltip=["day:T", "what:N", alt.Tooltip("value:Q", title=unit, format=",.4~r")],
+        tooltip=[
+            alt.Tooltip("utcyearmonthdate(day):T", title="day"),
+            "what:N",
+            alt.Tooltip("value:Q", title=unit, format=",.4~r"),
+        ],
     )
     layers = [
         base.mark_line(strokeWidth=2, interpolate="linear" if limit is None else "step-after"),

@@ -29,6 +29,7 @@ from ppsm.extras import installed
 from ppsm.mechanism.dossier import Dossier, Step
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
+from ppsm.privacy.statement import odds
 from ppsm.streams.day_files import ReleasedDay
 
 _PLAIN, _REPAIRED = "plain Laplace noise", "PPSM's release"
@@ -338,10 +339,26 @@ def stream_page(days: Sequence[ReleasedDay], window: int, epsilon: float) -> str
             "Whoever sees the whole stream, and knows all other days and entries, changes the odds on one "
             f"entry of one day by at most a factor of {math.exp(worst):.4g}, on most days by "
             f"{math.exp(float(np.median(losses))):.4g}, and over a whole window by {math.exp(epsilon):.4g}.",
+            *_all_releases(days),
             f"Days whose release was pulled towards an earlier day so that the leader has an answer: "
             f"{sum(day.pulled > 0 for day in days)}.",
         ],
     )
+
+
+def _all_releases(days: Sequence[ReleasedDay]) -> list[str]:
+    """What all releases of the data set lose, as the ledger said with its last charge for these days."""
+    receipts = [receipt for day in days for receipt in day.receipts]
+    if not receipts:
+        return []
+    newest = max(receipts, key=lambda receipt: receipt.sequence)
+    account = newest.account
+    return [
+        f"Whoever sees all releases of '{newest.record.dataset}' that the ledger had charged by then, to "
+        f"whomever and of whatever day, and doubts an entry that may have moved by up to {account.alpha:g} "
+        f"{account.unit} on every day, has the odds changed by at most a factor of {odds(account.spent)} "
+        f"(epsilon = {account.spent.normalize():f} in all)."
+    ]
 
 
 def stream_owner_page(days: Sequence[ReleasedDay], secrets: Sequence[Sensitive]) -> str:

@@ -47,7 +47,7 @@ from ppsm.privacy import (
     for_owner_only,
     note_publication,
 )
-from ppsm.privacy.ledger.balance import MOST_PER_RELEASE
+from ppsm.privacy.ledger.balance import MOST_PER_RELEASE, no_budget
 from ppsm.privacy.ledger.place import default_ledger, grant_command, ledger_command
 
 LOG = logging.getLogger(__name__)
@@ -78,23 +78,30 @@ def one_at_a_time(owner: Path) -> Iterator[None]:
         yield
 
 
-def open_ledger(path: Path | None, dataset: str, mechanism: Laplace) -> Ledger:
-    """The ledger to charge, the user's own unless one is named; where there is none, say what to type."""
+def open_ledger(path: Path | None, dataset: str, mechanism: Laplace, *, window: int | None = None) -> Ledger:
+    """The ledger to charge, the user's own unless one is named; where there is none, say what to type.
+
+    With a ``window`` of days, as a stream has, a budget is insisted on as well: charges know of no window.
+    """
     place = default_ledger() if path is None else path
+    grant = grant_command(
+        place,
+        dataset,
+        epsilon=mechanism.epsilon,
+        alpha=mechanism.alpha,
+        unit=UNIT,
+        most=float(MOST_PER_RELEASE),
+        window=window,
+    )
     if not place.exists():
-        grant = grant_command(
-            place,
-            dataset,
-            epsilon=mechanism.epsilon,
-            alpha=mechanism.alpha,
-            unit=UNIT,
-            most=float(MOST_PER_RELEASE),
-        )
         raise LedgerError(
             f"There is no privacy ledger at {place}, and nothing is released without one: let whoever keeps "
             f"the budget type '{ledger_command('init', place)}' and then '{grant}'."
         )
-    return Ledger(place)
+    ledger = Ledger(place)
+    if window is not None and all(each.dataset != dataset for each in ledger.balances()):
+        raise no_budget(dataset, grant)
+    return ledger
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +220,11 @@ class Granted:
         """
         self._insist_on_the_same_publication(publishes=True)
         noted = None if self.kept is None else self.kept.publication
+        if noted is not None and noted.result.to_dict() != published.result.to_dict():
+            raise InputError(
+                f"the noise in {self.file} was drawn beside other published figures than these, and its "
+                "release rests on them: give the same figures again, or choose another --out."
+            )
         if noted is None:
             noted = note_publication(published, dataset=self.secret.dataset, ledger=self.ledger)
         # The noise on the leader's prices protects nothing, so its seed may be known.

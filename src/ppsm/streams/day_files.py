@@ -15,7 +15,7 @@ from ppsm.errors import FileFormatError
 from ppsm.files import OWNER_MODE, of_format, write_atomically
 from ppsm.mechanism.coordination import Outcome
 from ppsm.privacy.distance import NoisyDistance
-from ppsm.privacy.released import Released
+from ppsm.privacy.released import Receipt, Released
 
 FORMAT = "ppsm-stream-day/1"
 
@@ -63,6 +63,12 @@ class ReleasedDay:
     def sampled(self) -> bool:
         """Whether the day itself was measured."""
         return self.noisy is not None
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """What the ledger said when it was charged for it; seeded noise has none."""
+        found = [each.receipt for each in (self.answer, self.noisy) if each is not None]
+        return tuple(receipt for receipt in found if receipt is not None)
 
     @property
     def loss(self) -> float:

@@ -136,9 +136,10 @@ class PublicSample:
     """A noisy day of test data."""
 
     values: FloatArray
-    total: float | None
     scale: float
-    total_scale: float | None
+    totals: tuple[float, ...] = ()
+    total_scale: float | None = None
+    zones: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,4 +175,4 @@ class PublicMeter:
     def sample(self, epsilon: float) -> PublicSample:
         """The day itself."""
         noise = _entries(self.alpha, epsilon, self.values.size)
-        return PublicSample(noise.add_to(self.values), None, noise.scale, None)
+        return PublicSample(noise.add_to(self.values), noise.scale)

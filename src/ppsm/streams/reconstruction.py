@@ -23,18 +23,23 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import InputError
+from ppsm.privacy.measurements import zone_members
 
 
 class Measured(Protocol):
-    """What the estimator needs of a sample: noisy entries, perhaps a noisy total, and the noise of both."""
+    """What the estimator needs of a sample: noisy entries, perhaps noisy totals, and the noise of both."""
 
     @property
     def values(self) -> FloatArray:
         """The noisy entries."""
 
     @property
-    def total(self) -> float | None:
-        """The noisy total, if it was measured."""
+    def totals(self) -> tuple[float, ...]:
+        """The noisy totals, if they were measured: of all entries, or of each zone."""
+
+    @property
+    def zones(self) -> tuple[int, ...]:
+        """The zone of each entry; empty where all are in one."""
 
     @property
     def scale(self) -> float:
@@ -42,7 +47,7 @@ class Measured(Protocol):
 
     @property
     def total_scale(self) -> float | None:
-        """That of the noise on the total."""
+        """That of the noise on each total."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +135,10 @@ class Reconstruction:
         seen = np.diag(self._profile)
         noise = np.full(self._size, 2.0 * sample.scale**2)
         found = np.asarray(sample.values, dtype=np.float64)
-        if sample.total is not None and sample.total_scale is not None:
-            seen = np.vstack([seen, self._profile])
-            noise = np.append(noise, 2.0 * sample.total_scale**2)
-            found = np.append(found, sample.total)
+        if sample.totals and sample.total_scale is not None:
+            seen = np.vstack([seen, zone_members(sample.zones, self._size) * self._profile])
+            noise = np.append(noise, np.full(len(sample.totals), 2.0 * sample.total_scale**2))
+            found = np.append(found, sample.totals)
         day = self._uncertain + self._departure
         innovation = found - seen @ self._level
         # One factorisation serves the day (with its departure) and the levels (without).

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.errors import FileFormatError, InputError
+from ppsm.errors import FileFormatError, InputError, LedgerError
 from ppsm.files import alone, write_atomically
 from ppsm.mechanism.coordination import Coordination, Outcome
 from ppsm.mechanism.mechanisms import PPSM_p
@@ -89,6 +89,11 @@ class Settings:
                 f"the mechanism is for alpha = {self.mechanism.alpha:g}, the promise for "
                 f"{self.promise.alpha:g}: use the same."
             )
+        if self.predictor is not None and self.predictor.publication is not None:
+            raise InputError(
+                "the predictor rests on figures that were published of one day, and a stream has many: use "
+                "another predictor."
+            )
 
     def describe(self, dataset: str, *, private: bool) -> str:
         """The settings as the text of a file: a stream goes on with the same ones only."""
@@ -144,8 +149,12 @@ class StreamRun:
         """Release the days in order, each once; those that have a file already are read."""
         (self._directory / "days").mkdir(parents=True, exist_ok=True)
         self._owner.mkdir(mode=0o700, exist_ok=True)
+        if self._ledger is not None:
+            # Before the first question, not after it was charged.
+            self._settings.mechanism.insist_on_provenance(self._settings.predictor, self._ledger)
         busy = f"another process is at work on the stream in {self._directory}: wait for it."
         with alone(self._owner / "stream.lock", busy):
+            self._sweep()
             stream: Stream | None = None
             before = _Before()
             for day in days:
@@ -159,6 +168,12 @@ class StreamRun:
                 LOG.info("%s: %s", day.public.day, "sampled" if released.sampled else "skipped")
                 yield released
 
+    def _sweep(self) -> None:
+        """Remove what a killed run had begun to write: the lock says that nobody is writing now."""
+        for place in (self._directory, self._directory / "days", self._owner):
+            for half in place.glob(".*.part"):
+                half.unlink()
+
     def _insist_on_the_same_settings(self, dataset: str) -> None:
         file, text = (
             self._directory / "stream.json",
@@ -166,10 +181,10 @@ class StreamRun:
         )
         if not file.exists():
             write_atomically(file, text)
-        elif file.read_text(encoding="utf-8") != text:
+        elif file.read_bytes() != text.encode():  # bytes, since a damaged file may be no text
             raise InputError(
-                f"{file} is of a stream with other settings: give the same again, or choose another "
-                "directory."
+                f"{file} is damaged or of a stream with other settings: give the same again, restore it, or "
+                "choose another directory."
             )
 
     def _one(self, stream: Stream, day: StreamDay, game: Coordination, before: "_Before") -> ReleasedDay:
@@ -178,12 +193,24 @@ class StreamRun:
         if file.exists():
             # Killed after the file was written and before the kept noise went.
             kept.forget()
-            return _read_again(stream, day.public, file)
+            found = _read_again(stream, day.public, file)
+            self._insist_on_charged(found)
+            return found
         result = stream.run(day.public, self._meter(day, game, kept))
         released = self._repaired(result, game, before)
         released.write(file)
         kept.forget()
         return released
+
+    def _insist_on_charged(self, day: ReleasedDay) -> None:
+        """Refuse a ledger that does not know what a released day has cost: windows would be spent twice."""
+        charges = [receipt.entry_hash for receipt in day.receipts]
+        if self._ledger is not None and self._ledger.unknown(charges):
+            raise LedgerError(
+                f"The ledger {self._ledger.path} does not know what {day.day} of this stream was charged, so "
+                "it is another one, or entries were cut off, or an old copy was put back: use the newest "
+                "copy of the stream's own."
+            )
 
     def _meter(self, day: StreamDay, game: Coordination, kept: Kept) -> Meter[NoisyDistance, Released]:
         settings = self._settings

@@ -33,13 +33,24 @@ def ledger_command(verb: str, ledger: Path) -> str:
     return f"ppsm ledger {verb}{where}"
 
 
-def grant_command(ledger: Path, dataset: str, *, epsilon: float, alpha: float, unit: str, most: float) -> str:
+def grant_command(
+    ledger: Path,
+    dataset: str,
+    *,
+    epsilon: float,
+    alpha: float,
+    unit: str,
+    most: float,
+    window: int | None = None,
+) -> str:
     """The first grant for a data set that covers one release at ``epsilon``, ready to be typed.
 
-    ``most`` is what one release may cost without the grantor's leave.
+    ``most`` is what one release may cost without the grantor's leave; a stream needs it for any ``window``
+    of days.
     """
     leave = f" --most-per-release {epsilon!r}" if epsilon > most else ""
-    amounts = f"--epsilon {epsilon!r} --alpha {alpha!r} --unit {quote(unit)}{leave}"
+    days = "" if window is None else f" --window {window}"
+    amounts = f"--epsilon {epsilon!r} --alpha {alpha!r} --unit {quote(unit)}{leave}{days}"
     return f"{ledger_command('grant', ledger)} {dataset} {amounts}"
 
 
