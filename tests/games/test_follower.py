@@ -86,6 +86,40 @@ def test_solve_after_an_infeasible_one() -> None:
     assert follower.solve().value == pytest.approx(before.value)
 
 
+def test_a_vector_that_is_beyond_the_edge_by_its_rounding_is_served() -> None:
+    """90 is the most that both plants have; whoever computed a vector on the edge has rounded it."""
+    follower = Follower.from_linopy(dispatch(), "demand")
+    at, rounded = follower.solve([1, 1, 90]), follower.solve([1, 1, 90 + 5e-7])
+    assert rounded.value == pytest.approx(at.value, rel=1e-6)
+    assert follower.solve([1, 1, 90 + 1e-4]).status is Status.INFEASIBLE
+    # The tolerance held that once.
+    assert follower.solve([1, 1, 90]).value == at.value
+
+
+def test_beyond_the_edge_of_a_large_entry_small_prices_are_still_exact() -> None:
+    """Five plants in $/kWh for four towns, and beside them somebody with 10 GWh who is at its limit."""
+    costs = [0.066, 0.026, 0.074, 0.059, 0.033, 0.048, 0.01, 0.047, 0.016, 0.067]
+    costs += [0.022, 0.028, 0.018, 0.019, 0.016, 0.034, 0.006, 0.05, 0.046, 0.012]
+    plants, towns = np.kron(np.eye(5), np.ones(4)), np.kron(np.ones(5), np.eye(4))
+    rows = np.vstack([plants, towns, np.zeros(20)])
+    market = Follower.from_program(
+        LinearProgram.from_arrays(
+            cost=[*costs, 0.01],
+            matrix=np.column_stack([rows, np.eye(10)[-1]]),
+            row_lower=[*[-np.inf] * 5, *[0.0] * 5],
+            row_upper=[51.0, 64.0, 63.0, 64.0, 72.0, *[0.0] * 5],
+            column_lower=[0.0] * 21,
+            column_upper=[*[np.inf] * 20, 1e7],
+        ),
+        parameter_map=np.vstack([np.zeros((5, 5)), np.eye(5)]),
+        nominal=[158.1, 17.9, 51.6, 23.6, 5.0],
+    )
+    market.solve()
+    outcome = market.solve([91.9, 106.4, 41.4, 42.9, 1e7 + 0.05])
+    assert outcome.status is Status.PROVEN_OPTIMAL
+    assert outcome.reduced_costs.min() >= -1e-9
+
+
 def test_infeasible_names_the_rows_that_conflict() -> None:
     """Hour 3 asks for more than both plants have; the water limit has nothing to do with it."""
     outcome = Follower.from_linopy(dispatch(), "demand").solve([1, 1, 95])

@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 import pypsa
 import pytest
 
-from ppsm import Follower
+from ppsm import Follower, StackelbergGame
 from ppsm.errors import InputError, ModelError, PpsmError
 
 NODES = pd.Index(["north", "south"], name="node")
@@ -51,6 +51,14 @@ def test_a_network_is_not_changed_and_may_have_some_loads_secret(network: Any) -
     assert follower.labelled().sel(name="mill").values.tolist() == [3.0, 7.0]
     network.set_snapshots(["now"])
     assert Follower.from_pypsa(network).parameter_names == ("load[plain]", "load[town]", "load[mill]")
+
+
+def test_a_network_that_was_solved_before_is_read_and_keeps_its_model(network: Any) -> None:
+    network.optimize(log_to_console=False, include_objective_constant=False)
+    model = network.model
+    assert Follower.from_pypsa(network).solve().value == pytest.approx(network.objective)
+    assert network.model is model
+    assert model.solver_model is not None
 
 
 @pytest.mark.parametrize(
@@ -178,3 +186,15 @@ def test_an_mps_file_is_a_follower(tmp_path: Path) -> None:
     assert follower.solve({"south": 15}).price("south") == 10.0
     with pytest.raises(PpsmError, match=r"missing.mps"):
         Follower.from_mps(tmp_path / "missing.mps", parameter="south")
+
+
+def test_an_amount_with_an_index_of_its_own_is_told_that_of_the_constraint() -> None:
+    orders = cp.Parameter(2, name="orders", value=np.ones(2))
+    shipped = cp.Variable(2, nonneg=True)
+    limit = (shipped <= 5).set_label("mills")
+    problem = cp.Problem(cp.Minimize(cp.sum(shipped)), [shipped >= orders, limit])
+    game = StackelbergGame(Follower.from_cvxpy(problem, orders))
+    extra = game.leader.add_variables(lower=0, coords=[pd.RangeIndex(2, name="mill")], name="extra")
+    game.raise_right_hand_side("mills", 1 * extra)
+    with pytest.raises(ModelError, match=r"dimension 'mill'.*\(here: 'mills_0'\)"):
+        game.solve()

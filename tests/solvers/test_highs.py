@@ -53,3 +53,39 @@ def test_a_basis_serves_a_program_with_more_rows() -> None:
     large.start_from(small.basis())
     assert large.solve().objective == pytest.approx(9.0)
     assert large._highs.getInfo().simplex_iteration_count == 0
+
+
+def test_bounds_that_are_set_again_stay_and_those_that_go_back_do() -> None:
+    lp, demands = transport(), np.array([2, 3])
+    unlimited = np.full(2, np.inf)
+    lp.set_row_bounds(demands, np.array([4.0, 2.0]), unlimited)
+    assert lp.solve().objective == pytest.approx(7.0)
+    lp.set_row_bounds(demands, np.array([4.0, 2.0]), unlimited)
+    assert lp.solve().objective == pytest.approx(7.0)
+    lp.set_row_bounds(demands[::-1], np.array([4.0, 4.0]), unlimited)
+    assert lp.solve().objective == pytest.approx(9.0)
+
+
+def test_bounds_of_a_row_that_came_later_and_of_an_old_one_are_set_together() -> None:
+    lp = transport()
+    lp.add_row(np.array([1.0, 0.0, 0.0, 0.0]), -np.inf, np.inf)
+    rows = np.array([2, 4])
+    lp.set_row_bounds(rows, np.array([4.0, -np.inf]), np.array([np.inf, 1.0]))
+    assert lp.solve().objective == pytest.approx(13.0)
+    lp.set_row_bounds(rows, np.array([4.0, -np.inf]), np.array([np.inf, 3.0]))
+    assert lp.solve().objective == pytest.approx(9.0)
+
+
+def test_bounds_that_solvers_were_not_told_are_told_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    lp, demands = transport(), np.array([2, 3])
+    told = lp._row_bounds._tell
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lp._row_bounds, "_tell", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        lp.set_row_bounds(demands, np.array([4.0, 2.0]), np.full(2, np.inf))
+    monkeypatch.setattr(lp._row_bounds, "_tell", told)
+    lp.set_row_bounds(demands, np.array([4.0, 2.0]), np.full(2, np.inf))
+    assert lp.solve().objective == pytest.approx(7.0)

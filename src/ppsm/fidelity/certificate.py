@@ -7,6 +7,7 @@ own, and looks for the optimal dual nearest to the band.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class Claim:
     price_width: FloatArray | None
     half_spaces: HalfSpaces | None = None
 
-    @property
+    @cached_property
     def typical_quantity(self) -> float:
         """What counts as one unit: half of the follower's bounds are larger.
 

@@ -34,6 +34,7 @@ from ppsm.program.two_level import convex
 from ppsm.solvers.conflict import Conflict, find_conflict
 from ppsm.solvers.highs import HIGHS, PersistentLp
 from ppsm.solvers.qp import solve_convex
+from ppsm.solvers.tuning import TUNING
 from ppsm.status import Status
 from ppsm.views import View, Viewed
 
@@ -279,6 +280,10 @@ class Follower:
             rows, self.program.row_lower[rows] + shift, self.program.row_upper[rows] + shift
         )
         solution = self._live.solve()
+        if solution.status is Status.INFEASIBLE:
+            # On the edge of what can be served a vector that was made feasible may be off by its rounding.
+            size = float(np.abs(shift).max(initial=1.0))
+            solution = self._live.solve_within(TUNING.edge_feasibility * size)
         return FollowerOutcome(
             follower=self,
             parameter=vector,

@@ -5,6 +5,7 @@ prices.
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +108,8 @@ def read_network(network: Any, loads: Sequence[str] | None) -> ReadFollower:
     if not isinstance(network, pypsa.Network):
         raise ModelError(f"the follower is a {type(network).__name__}; expected a pypsa.Network.")
     chosen = _chosen_loads(network, loads)
-    copy = network.copy()
+    # Without the model of an earlier n.optimize(): its solver cannot be copied, and it is built anew here.
+    copy = deepcopy(network, {id(getattr(network, "_model", None)): None})
     # One block of balances, whatever the number of branches at a bus; constants are no variables.
     model = copy.optimize.create_model(meshed_thresholds=[], include_objective_constant=False)
     read = read_linopy(model, "network", quadratic=True)

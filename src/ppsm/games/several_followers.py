@@ -222,9 +222,10 @@ class Amount:
         positions, terms = self.block.positions, self.expression.vars
         extra = set(terms.dims) - set(positions.dims) - {"_term"}
         if extra:
+            known = ", ".join(f"'{dim}'" for dim in positions.dims) or "none"
             raise ModelError(
-                f"{self.subject} has the dimension '{extra.pop()}', which the {self.kind} lacks; "
-                "sum over it first."
+                f"{self.subject} has the dimension '{min(map(str, extra))}', which the {self.kind} lacks; "
+                f"use its own (here: {known}), or sum over it first."
             )
         for dim in positions.dims:
             if dim in terms.coords:

@@ -2,10 +2,12 @@
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.errors import SolverError
@@ -14,6 +16,9 @@ from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.solvers.silence import silenced
 from ppsm.solvers.tuning import TUNING
 from ppsm.status import Status
+
+# How many bounds are new, where, and what they are.
+_Tell = Callable[[int, NDArray[np.int32], FloatArray, FloatArray], object]
 
 HIGHS = f"HiGHS {highspy.Highs().version()}"
 
@@ -105,6 +110,28 @@ class Basis:
     rows: tuple[highspy.HighsBasisStatus, ...]
 
 
+class _KnownBounds:
+    """What HiGHS has been told of an LP's bounds: telling it again costs as much as a warm solve's start.
+
+    Rows that were added later are not remembered.
+    """
+
+    def __init__(self, lower: FloatArray, upper: FloatArray, tell: _Tell) -> None:
+        self._lower, self._upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+        self._tell = tell
+
+    def set(self, places: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Tell HiGHS of those that are new."""
+        new = np.ones(places.size, dtype=np.bool_)
+        known = places < self._lower.size
+        here = places[known]
+        new[known] = (self._lower[here] != lower[known]) | (self._upper[here] != upper[known])
+        if new.any():
+            self._tell(int(new.sum()), places[new].astype(np.int32), lower[new], upper[new])
+        # Only now: Ctrl-C before it must not leave bounds that are believed to be told.
+        self._lower[here], self._upper[here] = lower[known], upper[known]
+
+
 class PersistentLp:
     """An LP that lives in HiGHS; after a change it re-solves from the last basis.
 
@@ -118,12 +145,15 @@ class PersistentLp:
         feasibility: float = TUNING.lp_feasibility,
     ) -> None:
         self.program = program
-        self._highs = _quiet_highs()
+        self._highs, self._feasibility = _quiet_highs(), feasibility
         _set_tolerance(self._highs, feasibility)
         self._usual = dict(_USUAL)
         self._may_presolve = True
         self._set(self._usual)
         _pass(self._highs, program)
+        change_rows, change_columns = self._highs.changeRowsBounds, self._highs.changeColsBounds
+        self._row_bounds = _KnownBounds(program.row_lower, program.row_upper, change_rows)
+        self._column_bounds = _KnownBounds(program.column_lower, program.column_upper, change_columns)
 
     def use_primal_simplex(self) -> None:
         """Use the primal simplex from now on: where the cost changes the last basis stays feasible."""
@@ -150,15 +180,11 @@ class PersistentLp:
 
     def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some rows."""
-        self._highs.changeRowsBounds(
-            rows.size, rows.astype(np.int32), np.ascontiguousarray(lower), np.ascontiguousarray(upper)
-        )
+        self._row_bounds.set(rows, lower, upper)
 
     def set_column_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some columns."""
-        self._highs.changeColsBounds(
-            columns.size, columns.astype(np.int32), np.ascontiguousarray(lower), np.ascontiguousarray(upper)
-        )
+        self._column_bounds.set(columns, lower, upper)
 
     def add_row(self, weights: FloatArray, lower: float, upper: float) -> None:
         """Add a row at the end; ``program`` stays what the LP was made from."""
@@ -218,6 +244,17 @@ class PersistentLp:
             prices=np.array(solution.row_dual),
             reduced_costs=np.array(solution.col_dual),
         )
+
+    def solve_within(self, feasibility: float) -> LpSolution:
+        """Solve with another tolerance for rows and bounds, this once.
+
+        Reduced costs keep theirs: a tolerance in units of large quantities would say nothing of small prices.
+        """
+        self._highs.setOptionValue("primal_feasibility_tolerance", feasibility)
+        try:
+            return self.solve()
+        finally:
+            _set_tolerance(self._highs, self._feasibility)
 
     def ray(self) -> FloatArray | None:
         """Row multipliers that prove the last solve infeasible (Farkas), None where HiGHS has none.

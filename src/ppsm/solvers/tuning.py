@@ -22,6 +22,8 @@ class SolverTuning:
     # HiGHS
     lp_feasibility: float = 1e-9
     """Ten thousand times tighter than what verification allows, so that it never argues about rounding."""
+    edge_feasibility: float = 1e-8
+    """Of a vector on the edge of what an LP can serve, in units of its largest entry: it has been rounded."""
     retry_feasibility: float = 1e-6
     """Of a MILP that ended in numerical trouble: it often depends on the path taken."""
     grace_seconds: float = 2.0
