@@ -55,6 +55,12 @@ def test_figures_travel_as_a_file(tmp_path: Path) -> None:
         PublishedFigures.read(file)
     with pytest.raises(FileFormatError, match="cannot be read"):
         PublishedFigures.read(tmp_path / "none.json")
+    file.write_text(json.dumps({**figures().to_dict(), "decison": {"built": 1.0}}))
+    with pytest.raises(FileFormatError, match="have a field 'decison', expected some of"):
+        PublishedFigures.read(file)
+    file.write_text(json.dumps({**figures().to_dict(), "prices": [1.25, 3.0]}))
+    with pytest.raises(FileFormatError, match="'prices' are no object of names and numbers"):
+        PublishedFigures.read(file)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,7 @@ def test_the_decision_of_another_game_is_not_taken(towns: GameCoordination, ledg
     foreign = MarketResult(
         1234.0, np.zeros(len(towns.price_names)), towns.price_names, 15.0, np.array([1.0]), ("other",)
     )
-    with pytest.raises(InputError, match="the published decision has 1 figures"):
+    with pytest.raises(InputError, match="the decision of the published figures have no figure for"):
         published_decision(foreign, towns)
 
 
@@ -134,6 +140,31 @@ def test_figures_of_another_ledger_are_not_taken(
     predictor = PublicOutcome(published(towns, other), seed=1)
     with pytest.raises(PrivacyError, match="does not know"):
         PPSM(alpha=5.0).release(secret, towns, predictor, ledger=ledger, purpose="x")
+    assert ledger.balance(DATASET).spent == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"price_names": ("west", "line")}, "have no figure for 'east' \\(1 missing\\)"),
+        ({"price_names": ("east", "west", "line")}, "are in another order, beginning with 'east'"),
+        ({"price_names": ("west", "east", "line", "moon")}, "have 'moon', which the market has not"),
+        ({"value": 1e18}, "the value target is"),
+    ],
+)
+def test_figures_that_later_steps_cannot_use_are_refused_before_the_charge(
+    secret: Sensitive, towns: GameCoordination, ledger: Ledger, changes: dict[str, object], message: str
+) -> None:
+    assert towns.price_names == ("west", "east", "line")
+    given = {"value": 1234.0, "price_names": towns.price_names, "leader_cost": 15.0, **changes}
+    prices = np.ones(len(given["price_names"]))  # type: ignore[arg-type]
+    noted = note_publication(
+        figures(result=MarketResult(prices=prices, **given)),  # type: ignore[arg-type]
+        dataset=DATASET,
+        ledger=ledger,
+    )
+    with pytest.raises(InputError, match=message):
+        PPSM(alpha=5.0).release(secret, towns, PublicOutcome(noted, seed=1), ledger=ledger, purpose="x")
     assert ledger.balance(DATASET).spent == 0
 
 

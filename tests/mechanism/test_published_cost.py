@@ -8,9 +8,17 @@ import pytest
 
 from ppsm import Follower, Sensitive, StackelbergGame, load_case
 from ppsm.coordinations import GameCoordination, GaucCoordination
-from ppsm.mechanism import PPSM, PPSM_p, PublicOutcome
+from ppsm.fidelity.problem import HalfSpaces
+from ppsm.mechanism import PPSM, PPSM_p, PublicOutcome, published_cost
 from ppsm.mechanism.coordination import Decision
-from ppsm.mechanism.published_cost import CostThere, LeastCost, unrounded_prices
+from ppsm.mechanism.published_cost import (
+    CostlyDecision,
+    CostThere,
+    Days,
+    LeastCost,
+    half_spaces_that_keep,
+    unrounded_prices,
+)
 from ppsm.privacy import MarketResult, PublishedFigures, simulated_publication
 
 TRUTH = np.array([6.0, 5.0])
@@ -225,3 +233,67 @@ def test_a_rounded_cost_does_not_rule_the_truth_out(market: GameCoordination, se
     assert release.decision is not None
     asked = release.decision.half_spaces
     assert asked is None or asked.missed(TRUTH) <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("costs", "kept"),
+    [
+        # Published are 10: the second half-space comes nearest, and others after it lose that again.
+        ([5.0, 8.0, 9.5, 7.0], 2),
+        ([5.0, 10.5, 8.0], 1),
+        ([9.9, 5.0, 4.0], 0),
+        ([5.0, 8.0, 10.0], 2),
+        ([None, 8.0], 1),
+        # What was not played says nothing.
+        ([5.0, "unplayed", 6.0], 2),
+        (["unplayed", "unplayed", 4.0], 2),
+    ],
+)
+def test_the_half_spaces_that_come_nearest_are_kept(
+    costs: list[float | str | None], kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half-space k asks for k; the game on the vector k, which is then released, costs what the list says."""
+
+    class Nearest:
+        def nearest(self, half_spaces: HalfSpaces | None) -> np.ndarray:
+            return np.zeros(1) if half_spaces is None else half_spaces.least
+
+        def at_published_prices(self, half_spaces: HalfSpaces | None) -> None:
+            pytest.fail("every step is scripted")
+
+    class Played:
+        prices = None
+
+        def __init__(self, cost: float | None) -> None:
+            self.leader_cost = cost
+
+    def clear(demand: np.ndarray) -> Played:
+        cost = costs[int(demand[0])]
+        assert cost != "unplayed"
+        return Played(None if cost is None else float(cost))
+
+    def step(
+        decision: CostlyDecision, vectors: Nearest, days: Days, released: np.ndarray, at: HalfSpaces | None
+    ) -> tuple[HalfSpaces, np.ndarray] | None:
+        if costs[int(released[0])] != "unplayed":
+            days._play(released)
+        number = released + 1.0
+        return (HalfSpaces(np.ones(1), number), number) if number[0] < len(costs) else None
+
+    monkeypatch.setattr(published_cost, "_better", step)
+    days = Days(lambda prices: None, clear, _NoBound())
+    found = half_spaces_that_keep(CostlyDecision(np.zeros(1), 10.0), Nearest(), days)
+    assert (0 if found is None else int(found.least[0])) == kept
+
+
+class _NoBound:
+    """Of a leader who minimises."""
+
+    sign = 1.0
+
+    def at(self, demand: np.ndarray) -> None:
+        del demand
+
+    def directions(self, felt: np.ndarray) -> Iterator[np.ndarray]:
+        del felt
+        yield from ()

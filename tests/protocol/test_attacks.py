@@ -206,6 +206,21 @@ def test_a_false_noisy_vector_is_found_out_and_the_round_is_over(parties: Partie
     assert any("noisy vector" in each for each in found), found
 
 
+def test_totals_of_other_zones_than_the_markets_are_found_out(parties: Parties) -> None:
+    """Each town is said to be a zone; the market has none, and the record agrees with its totals."""
+
+    def lie(body: Noisy) -> Noisy:
+        told = body.released
+        coarser = 3.0 * told.record.scale
+        record = told.record.model_copy(update={"scale": coarser, "total_scale": coarser, "zones": [0, 1]})
+        return body.model_copy(
+            update={"released": told.model_copy(update={"record": record, "totals": told.values})}
+        )
+
+    with pytest.raises(ProtocolError, match="totals of other zones than the market has"):
+        parties.leader(Lying(parties, "noisy", lie)).run()
+
+
 def sealed_round(parties: Parties) -> tuple[Path, dict[str, Any]]:
     parties.leader(parties.in_memory(parties.desk())).run()
     return parties.root / LEADER, parties.identities[OTHER].public_keys

@@ -190,3 +190,12 @@ def test_seals_bind_dossier_and_transcript(parties: Parties, tmp_path: Path) -> 
     (homes[1] / "transcript.json").write_text((homes[1] / "transcript.json").read_text()[:-20])
     with pytest.raises(FileFormatError):
         check_seal(homes[1], keys)
+    with pytest.raises(FileFormatError, match=r"transcript\.json is not JSON"):
+        Transcript.read(homes[1] / "transcript.json")
+
+
+def test_a_token_that_is_no_text_is_refused_unquoted(parties: Parties) -> None:
+    identity = parties.identities[LEADER]
+    (identity.directory / "token").write_bytes(b"\xffsecret")
+    with pytest.raises(FileFormatError, match=r"token is no token: give a line of plain letters\.$"):
+        identity.text("token")

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from ppsm import load_case
+from ppsm.experiments.charts import daily_chart
+from ppsm.figures.embed import chart_scripts, embedded
 from ppsm.figures.price_map import price_map
 from ppsm.protocol.service import make_app
 from tests.protocol.parties import FOLLOWER, LEADER, Parties
@@ -111,3 +113,20 @@ def test_pages_are_dark_where_that_is_asked_for(browser: Any, leaders_page: Path
         context.close()
     assert colours["light"] > 700
     assert colours["dark"] < 150
+
+
+def test_days_of_charts_are_those_of_the_data_wherever_they_are_read(browser: Any, tmp_path: Path) -> None:
+    days = [f"2026-01-{day:02}" for day in range(1, 6)]
+    chart = embedded(daily_chart(days, {"total": [1.0, 2.0, 3.0, 2.0, 1.0]}, "MWh"), "days", "Days")
+    file = tmp_path / "days.html"
+    file.write_text(
+        f"<!doctype html><meta charset=utf-8><style>.chart {{ width: 100% }}</style>{chart_scripts()}{chart}",
+        encoding="utf-8",
+    )
+    context = shown(browser, DESK, timezone_id="America/New_York")
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.locator("svg").wait_for()
+    labels = page.locator(".role-axis-label text").all_text_contents()
+    context.close()
+    assert [label for label in labels if "Jan" in label] == [f"{day} Jan" for day in range(1, 6)]

@@ -193,7 +193,7 @@ class _Hill:
     top: CostThere
 
 
-def zones(prices: FloatArray, rounding: float) -> Iterator[FloatArray]:
+def of_one_price(prices: FloatArray, rounding: float) -> Iterator[FloatArray]:
     """Entries of one price each, as directions."""
     for price in np.unique(np.round(prices / rounding)):
         yield (np.round(prices / rounding) == price).astype(np.float64)
@@ -243,6 +243,13 @@ class Days:
         if other is not None and self.same.sign * played.leader_cost < kept.least:
             yield kept.floor(other, released, TUNING.cost_margin)
 
+    def off(self, decision: CostlyDecision, released: FloatArray, *, play: bool) -> float:
+        """How far the game on a vector is from the published cost; infinite where it was not played."""
+        if not play and released.tobytes() not in self._played:
+            return INFINITY
+        cost = self._play(released).leader_cost
+        return INFINITY if cost is None else abs(self.same.sign * cost - decision.cost)
+
     def _play(self, released: FloatArray) -> Cleared:
         key = released.tobytes()
         if key not in self._played:
@@ -263,22 +270,28 @@ class Vectors(Protocol):
 def half_spaces_that_keep(decision: CostlyDecision, vectors: Vectors, days: Days) -> HalfSpaces | None:
     """Half-spaces that keep the published cost of a decision, as far as they leave anything faithful.
 
-    Each is made around a vector that the ones before hold, so that there is one in all of them.
+    Each is made around a vector that the ones before hold, so that there is one in all of them. Where the
+    cost could not be kept, they are those of which the game on what would be released came nearest to it.
     """
     half_spaces: HalfSpaces | None = None
     released = vectors.nearest(None)
+    best, least_off = half_spaces, INFINITY
     stop = time.perf_counter() + TUNING.cost_search_seconds
-    for _ in range(TUNING.cost_rounds):
-        if time.perf_counter() > stop:
+    for round_ in range(TUNING.cost_rounds + 1):
+        if released is None:
             break
-        better = None if released is None else _better(decision, vectors, days, released, half_spaces)
-        if better is None and half_spaces is not None and released is not None:
+        is_last = round_ == TUNING.cost_rounds or time.perf_counter() > stop
+        better = None if is_last else _better(decision, vectors, days, released, half_spaces)
+        if better is None and half_spaces is not None and not is_last:
             # Tangents hold no more than is enough: begin anew with what is missing now.
             better = _better(decision, vectors, days, released, None)
+        off = days.off(decision, released, play=better is None)
+        if off <= least_off:
+            best, least_off = half_spaces, off
         if better is None:
             break
         half_spaces, released = better
-    return half_spaces
+    return best
 
 
 def _better(

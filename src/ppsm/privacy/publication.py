@@ -28,6 +28,18 @@ from ppsm.privacy.provenance import Provenance, Taint
 from ppsm.privacy.record import dataset_id, one_line, positive_number, utc_text
 
 FORMAT = "ppsm-published/1"
+_FIELDS = (
+    "format",
+    "day",
+    "source",
+    "value_step",
+    "price_step",
+    "decision_step",
+    "value",
+    "leader_cost",
+    "prices",
+    "decision",
+)
 _SIMULATED = "simulated, by nobody"
 
 
@@ -192,6 +204,7 @@ class PublishedFigures:
         """Read what :meth:`to_dict` returned."""
         try:
             content = of_format(fields, FORMAT, "The file of published figures")
+            _insist_on_fields(content)
             return cls(
                 result=MarketResult.from_dict(content),
                 day=_text(content["day"], "day"),
@@ -352,6 +365,22 @@ def simulated_publication(result: MarketResult, *, dataset: str) -> Publication:
         time=time,
         entry_hash=None,
     )
+
+
+def _insist_on_fields(content: Mapping[str, Any]) -> None:
+    """Refuse what would be left out in silence, such as a decision under another name."""
+    for name in content:
+        if name not in _FIELDS:
+            raise FileFormatError(
+                f"The published figures have a field '{name}', expected some of {', '.join(_FIELDS)}: "
+                "correct its name or remove it."
+            )
+    for name in ("prices", "decision"):
+        if not isinstance(content.get(name, {}), Mapping):
+            raise FileFormatError(
+                f"The published '{name}' are no object of names and numbers, expected the form that "
+                "'ppsm case template CASE --published' prints: mend the file."
+            )
 
 
 def _filled_in(figure: object, name: str) -> float:

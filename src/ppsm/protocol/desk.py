@@ -47,7 +47,6 @@ from ppsm.protocol.messages import (
     Fidelity,
     Noisy,
     NoisyMessage,
-    Outcome,
     Predicted,
     ReleasedVector,
     Reply,
@@ -56,6 +55,7 @@ from ppsm.protocol.messages import (
     RestoredMessage,
     Strict,
     Terms,
+    Told,
     purpose_of,
 )
 from ppsm.protocol.policy import Policy
@@ -414,20 +414,20 @@ class FollowerDesk:
             fidelity=Fidelity.model_validate(proof),
         )
 
-    def _outcome(self, terms: Terms, restored: Restored, message: CommitmentMessage) -> Outcome:
+    def _outcome(self, terms: Terms, restored: Restored, message: CommitmentMessage) -> Told:
         """The market with the released vector: post-processing, so nothing of the true data is in it."""
         decision = self._decision(message.body)
         if terms.outcome == "nothing":
-            return Outcome(told="nothing")
+            return Told(told="nothing")
         side = self.market.side
         try:
             cleared = side.follower_at(decision).solve(restored.released.to_released().values)
         except PpsmError as error:
             raise _EndedError("unsolved", f"The market was not cleared beside it ({error})") from None
         if not cleared.status.has_answer:
-            return Outcome(told="released", served=False)
+            return Told(told="released", served=False)
         prices = side.row_prices(cleared.prices).tolist()
-        return Outcome(told="released", served=True, value=cleared.value, prices=prices)
+        return Told(told="released", served=True, value=cleared.value, prices=prices)
 
     def _decision(self, felt: Felt) -> Decision:
         """What was sent as a decision, if it is one of this market."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
@@ -17,7 +16,7 @@ import ppsm
 from ppsm.arrays import frozen_vector
 from ppsm.errors import FileFormatError, PpsmError, ProtocolError
 from ppsm.fidelity.certificate import TOLERANCE, Certificate, Claim, certify
-from ppsm.fidelity.problem import MeasuredTotal
+from ppsm.fidelity.problem import MeasuredTotals
 from ppsm.files import write_bytes_atomically
 from ppsm.mechanism.coordination import Coordination, Decision
 from ppsm.mechanism.dossier import Dossier, Step
@@ -338,9 +337,9 @@ def _false_statements(exchange: Exchange, claim: Claim, certificate: Certificate
 
 
 def _distance(exchange: Exchange) -> float:
-    """The objective of step 3b at D^, as :class:`~ppsm.fidelity.problem.MeasuredTotal` writes it down."""
+    """The objective of step 3b at D^, as :class:`~ppsm.fidelity.problem.MeasuredTotals` writes it down."""
     noisy, values = exchange.noisy.released.to_released(), exchange.released.values
-    total, distance = MeasuredTotal.of(noisy), float(((values - noisy.values) ** 2).sum())
-    if total is not None:
-        distance += total.ratio**2 * (float(np.sum(values)) - total.value) ** 2
+    totals, distance = MeasuredTotals.of(noisy), float(((values - noisy.values) ** 2).sum())
+    if totals is not None:
+        distance += float((totals.missed(values) ** 2).sum())
     return distance

@@ -100,7 +100,7 @@ class Identity:
     def text(self, name: str) -> str | None:
         """A token of this identity; None where it has none."""
         file = self.directory / name
-        return file.read_text(encoding="ascii").strip() if file.exists() else None
+        return _token(file)
 
 
 def read_public_key(file: Path) -> Ed25519PublicKey:
@@ -116,8 +116,15 @@ def read_public_key(file: Path) -> Ed25519PublicKey:
 
 def _read_peer(file: Path) -> Peer:
     hashed = file.with_suffix(".token-sha256")
-    token = hashed.read_text(encoding="ascii").strip() if hashed.exists() else None
-    return Peer(file.stem, read_public_key(file), token)
+    return Peer(file.stem, read_public_key(file), _token(hashed))
+
+
+def _token(file: Path) -> str | None:
+    """The one word that a file holds; None where there is no file. A token is not quoted."""
+    try:
+        return file.read_text(encoding="ascii").strip() if file.exists() else None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{file} is no token: give a line of plain letters.") from None
 
 
 def token_hash(token: str) -> str:

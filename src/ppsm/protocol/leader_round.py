@@ -20,11 +20,11 @@ from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, PpsmError, ProtocolError
 from ppsm.fidelity.certificate import Certificate
 from ppsm.files import OWNER_MODE, write_atomically
-from ppsm.mechanism.coordination import Coordination, Decision
-from ppsm.mechanism.coordination import Outcome as ClearedGame
+from ppsm.mechanism.coordination import Coordination, Decision, Outcome
 from ppsm.mechanism.dossier import Dossier, Step
 from ppsm.mechanism.predictors import ModelBased
 from ppsm.mechanism.steps import StepLog
+from ppsm.privacy.measurements import checked_zones
 from ppsm.protocol.dossiers import DOSSIER, Exchange, certified, write_seal
 from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import (
@@ -37,13 +37,13 @@ from ppsm.protocol.messages import (
     Felt,
     Noisy,
     NoisyMessage,
-    Outcome,
     OutcomeMessage,
     Reply,
     Request,
     RestoredMessage,
     Strict,
     Terms,
+    Told,
     purpose_of,
 )
 from ppsm.protocol.round_store import RoundStore
@@ -65,8 +65,8 @@ class LeaderResult:
     round_id: str
     dossier: Dossier
     certificate: Certificate
-    cleared: ClearedGame
-    told: Outcome | None
+    cleared: Outcome
+    told: Told | None
 
     @property
     def widening(self) -> float:
@@ -169,6 +169,8 @@ class LeaderRound:
         told = (record.dataset, record.alpha, record.epsilon, record.unit, released.entry_names)
         if told != (terms.dataset, terms.alpha, terms.epsilon, side.unit, side.entry_names):
             raise ProtocolError("D~ is not what the terms say")
+        if record.total_scale is not None and record.zones != checked_zones(side.public_zones):
+            raise ProtocolError("D~ comes with totals of other zones than the market has")
         if record.purpose != purpose_of(self.round_id, self.identity.name):
             raise ProtocolError("D~ was drawn for another round")
 
@@ -233,12 +235,12 @@ class LeaderRound:
             raise ProtocolError("D^ does not come from D~")
         return exchange, certified(self.market.side, exchange)
 
-    def _cleared(self, exchange: Exchange) -> ClearedGame:
+    def _cleared(self, exchange: Exchange) -> Outcome:
         """The game with D^, or what it came to before we were stopped: a search need not end there again."""
         file, side = self.directory / EVALUATION, self.market.side
         sent = self.store.messages(self.round_id)[4:5]
         if sent and file.exists():
-            cleared = replace(ClearedGame.from_dict(_own(file)), price_names=side.price_names)
+            cleared = replace(Outcome.from_dict(_own(file)), price_names=side.price_names)
             if not isinstance(sent[0], CommitmentMessage):
                 return cleared
             felt = frozen_vector(sent[0].body.values, len(side.felt_names), "the commitment")

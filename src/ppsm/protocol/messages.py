@@ -34,6 +34,7 @@ UtcTime = Annotated[
 ]
 Numbers = Annotated[list[Number], Field(max_length=LONGEST_LIST)]
 Names = Annotated[list[Line], Field(max_length=LONGEST_LIST)]
+Zones = Annotated[list[Whole], Field(max_length=LONGEST_LIST)]
 
 
 class Strict(BaseModel):
@@ -51,6 +52,7 @@ class Record(Strict):
     epsilon: Number
     scale: Number
     total_scale: Number | None
+    zones: Zones
     unit: Line
     adjacency: Line
     asked: Line
@@ -98,7 +100,7 @@ class ReleasedVector(Strict):
     notice: Literal["NOT PRIVATE: the noise was drawn from a seed and can be subtracted"] | None = None
     labels: Names
     values: Numbers
-    total: Number | None
+    totals: Numbers
     steps: Annotated[list[Line], Field(max_length=20)]
     record: Record
     receipt: Receipt | None
@@ -186,7 +188,7 @@ class Restored(Strict):
     fidelity: Fidelity
 
 
-class Outcome(Strict):
+class Told(Strict):
     """The follower's market with D^ beside the leader's commitment, as far as the policy allows."""
 
     told: Literal["nothing", "released"]
@@ -262,7 +264,7 @@ class CommitmentMessage(Envelope[Felt]):
     kind: Literal["commitment"] = "commitment"
 
 
-class OutcomeMessage(Envelope[Outcome]):
+class OutcomeMessage(Envelope[Told]):
     """The reply to ``commitment``."""
 
     kind: Literal["outcome"] = "outcome"

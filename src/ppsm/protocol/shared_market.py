@@ -26,9 +26,9 @@ class Market(Generic[Side]):
 
 
 def digest_of(side: FollowerSide) -> str:
-    """What tells a market from others where it has no tables: names, unit and public bounds."""
+    """What tells a market from others where it has no tables: names, unit, public bounds and zones."""
     lower, upper = side.public_bounds
-    content = [list(side.entry_names), list(side.price_names), side.unit]
+    content = [list(side.entry_names), list(side.price_names), side.unit, list(side.public_zones)]
     numbers = [[repr(float(each)) for each in bound] for bound in (lower, upper)]
     return hashlib.sha256(canonical([content, numbers])).hexdigest()
 

@@ -89,12 +89,12 @@ def is_signature(key: Ed25519PublicKey, signature: str, content: Any) -> bool:
     return True
 
 
-def decoded(text: bytes) -> Any:
+def decoded(text: bytes, what: str = "The message") -> Any:
     """JSON without the extras that Python's parser takes: no NaN, no key that occurs twice."""
     try:
         return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"The message is not JSON ({error}): send one that ppsm wrote.") from None
+        raise FileFormatError(f"{what} is not JSON ({error}): use one that ppsm wrote.") from None
 
 
 def _refuse_constant(name: str) -> Any:

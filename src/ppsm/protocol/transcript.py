@@ -55,13 +55,13 @@ class Transcript(Strict):
     def read(cls, file: Path) -> "Transcript":
         """Read what :meth:`write` wrote; anything else is refused."""
         try:
-            content = decoded(file.read_bytes())
+            content = decoded(file.read_bytes(), str(file))
             found = cls.model_validate(content)
         except OSError as error:
             raise FileFormatError(f"{file} cannot be read ({error.strerror}): check the path.") from None
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
+            where = ".".join(str(part) for part in first["loc"]) or "all of it"
             raise FileFormatError(
                 f"{file} is no transcript ({where}: {first['msg']}): use one that ppsm wrote."
             ) from None
