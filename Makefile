@@ -83,7 +83,7 @@ party-faults: $(READY) ## 300 rounds between two processes while everything goes
 party-wire: $(READY) ## all bytes of a round on the Northeast, searched for what the other must not learn (minutes)
 	$(BIN)/python -m benchmarks.party_wire $(ARGS)
 
-party-load: $(READY) ## 100 leaders at once, then 1,000 rounds (minutes)
+party-load: $(READY) ## 100 leaders at once, then 4,000 rounds (minutes)
 	$(BIN)/python -m benchmarks.party_load $(ARGS)
 
 party-fuzz: $(READY) ## ten thousand hostile requests to the follower's service (half an hour)

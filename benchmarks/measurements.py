@@ -2,8 +2,8 @@
 
 The gas market of the Northeast at a few stress cells, beside the burn of a commitment; nothing is published.
 Noisy measurements become the nearest demand that can be served; the table says how far the market's value and
-the entries are then off. Measured are the entries alone; entries and total, over all splits; entries and the
-totals of four groups; entries and the market's value, whose sensitivity is the price cap times alpha.
+the entries are then off. Measured are the entries alone; entries and total, or totals of the zones,
+over all splits; entries and the market's value, whose sensitivity is the price cap times alpha.
 ``--figure FILE`` draws the effect of the split.
 """
 
@@ -28,7 +28,7 @@ from ppsm.privacy.measurements import best_share
 CELLS = ((0.30, 0.1), (0.36, 0.5), (0.48, 0.7), (0.48, 1.1), (0.60, 1.3))
 ALPHAS = (10.0, 100.0, 1000.0)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-GROUPS = 4
+TOTAL, ZONES = "total", "zones"
 Errors = tuple[float, float]
 
 
@@ -39,7 +39,7 @@ class Market:
         case = load_case("northeast")
         game = GaucCoordination(case, power_stress)
         self.demand = case.demand_mwh(gas_stress)
-        self.bounds = game.public_bounds
+        self.bounds, self.zones = game.public_bounds, game.public_zones
         self.follower: Follower = game.follower_at(game.decide(self.demand, None))
         self.restorer = Restorer(self.follower)
         self.value = self.follower.solve(self.demand).value
@@ -54,19 +54,12 @@ class Market:
         value = self.follower.solve(found).value
         return 100.0 * abs(value / self.value - 1.0), float(np.abs(found - self.demand).sum())
 
-    def with_total(self, alpha: float, share: float, seed: int) -> Errors:
-        """Entries and, with a share of epsilon, the total."""
-        noisy = LaplaceMechanism(alpha=alpha, total_share=share).simulate(self.secret, seed=seed)
+    def with_totals(self, alpha: float, share: float, seed: int, *, zoned: bool) -> Errors:
+        """Entries and, with a share of epsilon, the total or those of the zones."""
+        zones = self.zones if zoned else ()
+        mechanism = LaplaceMechanism(alpha=alpha, total_share=share, zones=zones)
+        noisy = mechanism.simulate(self.secret, seed=seed)
         return self.errors(self.restorer.restore(noisy, Bands(), self.bounds).parameter)
-
-    def with_groups(self, alpha: float, seed: int) -> Errors:
-        """Half of epsilon on the totals of groups: an entry is in one, so they cost what one total does."""
-        rng, found = np.random.default_rng(seed), np.empty(self.demand.size)
-        for group in np.array_split(np.arange(self.demand.size), GROUPS):
-            entries = self.demand[group] + rng.laplace(scale=2.0 * alpha, size=group.size)
-            total = self.demand[group].sum() + rng.laplace(scale=2.0 * alpha)
-            found[group] = _with_sum(entries, total, self.bounds[0][group], self.bounds[1][group])
-        return self.errors(self.restorer.restore(found, Bands(), self.bounds).parameter)
 
     def with_value(self, alpha: float, seed: int) -> Errors:
         """Half of epsilon on the market's value, which one entry moves by at most the cap times alpha."""
@@ -75,16 +68,6 @@ class Market:
         value = self.value + rng.laplace(scale=2.0 * self.cap * alpha)
         bands, limits = Bands(value, 0.001 * abs(value)), SearchLimits(seconds=5.0)
         return self.errors(self.restorer.restore(entries, bands, self.bounds, limits=limits).parameter)
-
-
-def _with_sum(entries: FloatArray, total: float, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Least squares over entries and their sum, equally exact, within bounds: all move alike."""
-    low, high = -1e6, 1e6
-    for _ in range(100):
-        move = (low + high) / 2.0
-        found = np.clip(entries + move, lower, upper)
-        low, high = (move, high) if move < total - found.sum() else (low, move)
-    return np.clip(entries + low, lower, upper)
 
 
 def means(markets: list[Market], draws: int, run: Callable[..., Errors]) -> Errors:
@@ -98,34 +81,37 @@ def table(markets: list[Market], draws: int) -> Iterator[tuple[float, str, Error
     """Rows of alpha, what was measured, mean errors."""
     for alpha in ALPHAS:
         runs: dict[str, Callable[..., Errors]] = {
-            f"total {share:g}": partial(Market.with_total, alpha=alpha, share=share) for share in SHARES
+            f"{name} {share:g}": partial(Market.with_totals, alpha=alpha, share=share, zoned=name == ZONES)
+            for name in (TOTAL, ZONES)
+            for share in SHARES
         }
-        runs[f"{GROUPS} groups 0.5"] = partial(Market.with_groups, alpha=alpha)
         runs["value 0.5"] = partial(Market.with_value, alpha=alpha)
         for name, run in runs.items():
             yield alpha, name, means(markets, draws, run)
 
 
 def draw(rows: list[tuple[float, str, Errors]], chosen: dict[float, float], path: Path) -> None:
-    """Both errors over the share of epsilon on the total, relative to spending all on the entries."""
+    """Both errors over the share of epsilon on totals, relative to spending all on the entries."""
     figure = new_figure(7.0, 2.8)
     panels = figure.subplots(1, 2, sharex=True)
     for alpha, colour in zip(ALPHAS, (BLUE, GREEN, VERMILION), strict=True):
-        lines = np.array(
-            [errors for each, name, errors in rows if each == alpha and name.startswith("total")]
-        )
-        for panel, line in zip(panels, lines.T, strict=True):
-            panel.plot(SHARES, line / line[0], color=colour, marker="o", markersize=3, label=f"{alpha:g} MWh")
-            at = np.interp(chosen[alpha], SHARES, line / line[0])
-            panel.plot([chosen[alpha]], [at], color=colour, marker="D", markersize=7)
+        for measured, style in ((TOTAL, ":"), (ZONES, "-")):
+            lines = np.array(
+                [errors for each, name, errors in rows if each == alpha and name.startswith(measured)]
+            )
+            label = f"{alpha:g} MWh, {measured}"
+            for panel, line in zip(panels, (lines / lines[0]).T, strict=True):
+                panel.plot(SHARES, line, color=colour, linestyle=style, marker="o", markersize=3, label=label)
+                at = np.interp(chosen[alpha], SHARES, line)
+                panel.plot([chosen[alpha]], [at], color=colour, marker="D", markersize=6)
     for panel, title in zip(panels, ("error of the market's value", "L1 error of the entries"), strict=True):
         panel.set_title(title, fontsize=9)
-        panel.set_xlabel("share of epsilon on the total", fontsize=8)
+        panel.set_xlabel("share of epsilon on totals", fontsize=8)
         panel.set_yscale("log")
         panel.tick_params(labelsize=8)
         panel.grid(visible=True, alpha=0.3)
     panels[0].set_ylabel("times that of entries alone", fontsize=8)
-    panels[0].legend(title="alpha", fontsize=7, title_fontsize=7)
+    panels[1].legend(fontsize=6)
     save_figure(figure, path)
 
 
@@ -139,7 +125,7 @@ def main() -> None:
     rows = []
     for alpha, name, errors in table(markets, options.draws):
         rows.append((alpha, name, errors))
-        mark = " <- default" if name == f"total {chosen[alpha]:g}" else ""
+        mark = " <- default" if name == f"{ZONES} {chosen[alpha]:g}" else ""
         print(
             f"{alpha:>6g} MWh  {name:<14} value {errors[0]:6.3f} %, L1 {errors[1]:8.0f} MWh{mark}", flush=True
         )

@@ -2,7 +2,7 @@
 
 Every mechanism releases two neighbouring vectors of a tiny market again and again: ledger, secure noise, all
 five steps. The auditor looks at everything that is shared: all numbers and texts of the dossier (the noisy
-entries and total and the released vector are among them), but for times and the ledger's name and hashes.
+entries and totals and the released vector are among them), but for times and the ledger's name and hashes.
 Nothing above epsilon may be found. Then faults are planted (:data:`FAULTS`); each must be found. A miss ends
 the command with an error.
 
@@ -40,9 +40,9 @@ NEIGHBOUR = ORDERS + np.array([0.0, ALPHA, 0.0])
 # What depends on the clock or on the ledger's own randomness.
 _UNSEEN = ("seconds", "cpu_seconds", "time", "ledger", "entry_hash")
 MECHANISMS: dict[str, Laplace] = {
-    "ppsm, total measured": PPSM(alpha=ALPHA, total_share=0.5),
+    "ppsm, totals measured": PPSM(alpha=ALPHA, total_share=0.5),
     "laplace": Laplace(alpha=ALPHA),
-    "ppsm-p, total measured": PPSM_p(alpha=ALPHA, total_share=0.5),
+    "ppsm-p, totals measured": PPSM_p(alpha=ALPHA, total_share=0.5),
     "ppsm, entries alone": PPSM(alpha=ALPHA, total_share=0.0),
     "ppsm-p, entries alone": PPSM_p(alpha=ALPHA, total_share=0.0),
 }
@@ -68,10 +68,10 @@ def shared_numbers(content: Any) -> list[float]:
 
 
 def seen_of(dossier: Dossier) -> FloatArray:
-    """What an attacker sees: all that a dossier says; the total beside each entry, where noise may cancel."""
-    numbers = shared_numbers(dossier.to_dict())
-    total = dossier.noisy.total or 0.0
-    return np.concatenate([numbers, total - dossier.noisy.values])
+    """What an attacker sees: all that a dossier says; totals beside each entry, where noise may cancel."""
+    numbers, noisy = shared_numbers(dossier.to_dict()), dossier.noisy
+    beside = [total - noisy.values for total in noisy.totals or (0.0,)]
+    return np.concatenate([numbers, *beside])
 
 
 class Pipeline:
@@ -108,25 +108,25 @@ def uncharged_total(whole: Pipeline, values: FloatArray) -> FloatArray:
 
 
 def reused_draw(whole: Pipeline, values: FloatArray) -> FloatArray:
-    """The noise of the first entry serves for the total again: their difference has none."""
+    """The noise of the first entry serves for the totals again: their difference has none."""
 
     class Reusing(ExactLaplace):
         last: float = 0.0
 
         def add_to(self, values: FloatArray) -> FloatArray:
-            if self.size == 1:
+            if self.size == len(set(TinyMarket.public_zones)):
                 return values + Reusing.last * self.scale
             noisy = super().add_to(values)
             Reusing.last = float(noisy[0] - values[0]) / self.scale
             return noisy
 
     with patch("ppsm.privacy.laplace.ExactLaplace", Reusing):
-        return shared(MECHANISMS["ppsm, total measured"], whole, values)
+        return shared(MECHANISMS["ppsm, totals measured"], whole, values)
 
 
 def true_figure(whole: Pipeline, values: FloatArray) -> FloatArray:
     """The dossier's evaluation clears the market with the true vector."""
-    release = whole.release(MECHANISMS["ppsm, total measured"], values)
+    release = whole.release(MECHANISMS["ppsm, totals measured"], values)
     return seen_of(release.dossier.with_evaluation(whole.market.clear(values)))
 
 

@@ -1,7 +1,7 @@
 """Many leaders at one follower: does the budget hold, how long do they wait, does memory stay flat.
 
 ``python -m benchmarks.party_load`` starts 100 leaders at once, each a process, on a budget for 60 rounds, and
-then runs 1,000 rounds one after the other. The last line is the verdict.
+then runs 4,000 rounds one after the other. The last line is the verdict.
 """
 
 import argparse
@@ -118,7 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.party_load", description=__doc__)
     parser.add_argument("--leaders", type=int, default=100)
     parser.add_argument("--budget", type=int, default=60)
-    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=4000)
     options = parser.parse_args()
     good = parallel(options.leaders, options.budget)
     good &= sequence(options.rounds)

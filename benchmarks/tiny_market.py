@@ -43,6 +43,8 @@ class TinyMarket:
     felt_names = ("width",)
     unit = felt_unit = "MWh"
     sensitive_follower = "towns"
+    # Mill and forge are in the valley.
+    public_zones = (0, 0, 1)
 
     @cached_property
     def public_bounds(self) -> tuple[FloatArray, FloatArray]:

@@ -1,13 +1,32 @@
-"""Site builds: searching pages on a disk needs a script that the theme would load from elsewhere."""
+"""Site builds: nothing from elsewhere, pictures that open in full size, docstrings as prose."""
 
 import re
 from typing import Any
 
 _FROM_ELSEWHERE = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"></script>')
+_PICTURE = re.compile(r'(?<=<p>)<img [^>]*src="([^"]+\.svg)"[^>]*>')
+_ROLE = re.compile(r":(?:class|func|meth|mod|math):<code>(?:~[\w.]*\.)?([^<]*</code>)")
+_LONG_NAME = re.compile(r"(?<=<td><code>)\w{25,}(?=</code>)")
+_CODE_FOLLOWS = re.compile(r"(<p>)?::</p>")
 
 
-def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Put our own script in its place."""
-    del config
-    up = "../" * page.url.count("/")
-    return _FROM_ELSEWHERE.sub(f'<script src="{up}assets/file-worker.js"></script>', output)
+def on_page_content(html: str, **_: Any) -> str:
+    """Link pictures to themselves, let long names in tables break, show Sphinx's marks as what they mean."""
+    html = _PICTURE.sub(r'<a href="\1" title="Full size">\g<0></a>', html)
+    html = _LONG_NAME.sub(lambda found: found[0].replace("_", "_<wbr>"), html)
+    html = _ROLE.sub(r"<code>\1", html)
+    return _CODE_FOLLOWS.sub(lambda found: "" if found[1] else ":</p>", html)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Searching pages on a disk needs a script that the theme loads from elsewhere: ours in its place."""
+    return _with_own_script(output, "../" * page.url.count("/"))
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same on the page for addresses that lead nowhere, which starts at the root."""
+    return _with_own_script(output_content, "/")
+
+
+def _with_own_script(output: str, root: str) -> str:
+    return _FROM_ELSEWHERE.sub(f'<script src="{root}assets/file-worker.js"></script>', output)

@@ -17,6 +17,7 @@ NO_TUNING = {
         "PRIOR_SPREAD",
         "TABLE2_ALPHA",
         "_MARGIN",
+        "_DAY_MS",
         "_PANEL_INCHES",
         "_STEP",
         "_STRAIGHT_BELOW",

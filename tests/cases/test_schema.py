@@ -118,10 +118,23 @@ BETWEEN = [
         "800,1500",
         "row 2: delivery 'homes' needs more at the highest stress than its contracted 1500 MWh",
     ),
+    (
+        "deliveries.csv",
+        "homes,city,800,2000,\n",
+        "homes,city,800,2000,\nshops,city,80,200,north\n",
+        "row 2: delivery 'homes' has no zone and others have; name a zone for all or for none",
+    ),
     ("load_shape.csv", "2,1\n", "3,1\n", "row 4: the hour is 3; expected 2"),
     ("supplies.csv", "wells,field,2", "wells,city,2", "row 3: 'wells' changes its junction"),
     ("buses.csv", "-74,150,0", "-74,900,0", "fleets.csv offers 320 MW for a peak load of 900 MW"),
 ]
+
+
+def test_a_case_from_before_there_were_zones_is_told_what_to_add(copy: Path) -> None:
+    """All that its header holds are our own names, so nothing need be withheld."""
+    edit(copy, "deliveries.csv", ",zone\n", "\n")
+    edit(copy, "deliveries.csv", "800,2000,", "800,2000")
+    assert error_of(copy) == ("deliveries.csv: the column 'zone' is missing; add it, its cells may be blank.")
 
 
 @pytest.mark.parametrize(("file", "old", "new", "part"), BETWEEN)

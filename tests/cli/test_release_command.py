@@ -17,7 +17,7 @@ from ppsm.cli.options import fraction, numbers
 from ppsm.coordinations import GaucCoordination
 from ppsm.errors import BudgetExceededError, FileFormatError, InputError, LedgerError
 from ppsm.mechanism import Dossier
-from ppsm.owner.release_files import read_release
+from ppsm.owner.release_files import read_prior, read_release
 from ppsm.privacy import LedgerKeeper, PublishedFigures
 
 RELEASE = ["release", "--case", "two_node", "--power-stress", "0", "--alpha", "300"]
@@ -258,6 +258,18 @@ def test_published_figures_come_from_a_file_that_says_what_they_are(
     assert [entry.kind for entry in ledger.entries()] == ["genesis", "grant", "publication", "spend"]
 
 
+def test_figures_of_another_market_are_neither_noted_nor_charged_for(
+    tmp_path: Path, ledger: LedgerKeeper
+) -> None:
+    file = published_file(tmp_path / "published.json")
+    file.write_text(json.dumps({**json.loads(file.read_text()), "prices": {"nowhere": 20.0}}))
+    options = [*RELEASE, "--gas-stress", "0", "--time-limit", "1", "--out", str(tmp_path / "out")]
+    refused = CliRunner().invoke(app, [*options, "--predictor", "public", "--published", str(file)])
+    assert isinstance(refused.exception, InputError)
+    assert "have no figure for 'field' (2 missing)" in str(refused.exception)
+    assert [entry.kind for entry in ledger.entries()] == ["genesis", "grant"]
+
+
 def test_seeded_noise_measures_what_secure_noise_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,7 +277,7 @@ def test_seeded_noise_measures_what_secure_noise_would(
     options = ["--gas-stress", "0", "--seed", "5", "--time-limit", "1", "--out", str(tmp_path / "out")]
     assert CliRunner().invoke(app, [*RELEASE, *options]).exit_code == 0
     noisy = Dossier.from_json((tmp_path / "out" / "dossier.json").read_text()).noisy
-    assert noisy.total is not None
+    assert len(noisy.totals) == 1
     assert noisy.record.total_scale is not None
 
 
@@ -334,3 +346,9 @@ def test_bad_input_is_one_sentence(
     assert isinstance(error, InputError | LedgerError)
     assert message in str(error)
     assert len(str(error).splitlines()) == 1
+
+
+def test_a_delivery_has_one_prior(tmp_path: Path) -> None:
+    (tmp_path / "prior.csv").write_text("node,mean_mwh,spread_mwh\nhomes,800,50\nhomes,900,50\n")
+    with pytest.raises(InputError, match="row 3: node 'homes' occurs twice"):
+        read_prior(tmp_path / "prior.csv", load_case("two_node"))

@@ -16,7 +16,7 @@ from ppsm.privacy.noise import ExactLaplace
 # The market can serve the first and not the second: that, too, must not show.
 SECRETS = (812.3456789, 1e7)
 NOISY = 900.125
-CELL = ["--case", "two_node", "--power-stress", "0", "--time-limit", "1"]
+CELL = ["--case", "two_node", "--power-stress", "0"]
 # Times of day, hashes and random names, and how long steps took.
 PASSING = re.compile(
     r"\d{4}-\d\d-\d\d(T[\d:.]+\+00:00)?|\b[0-9a-f]{64}\b|\"ledger\": \"[0-9a-f]{16}\"|"
@@ -42,9 +42,11 @@ def shared_by(
     monkeypatch.chdir(home)
     Ledger.create("ledger.db").grant("gas-demand/two_node", epsilon=1.0, alpha=300.0, unit="MWh")
     Path("demand.csv").write_text(f"node,demand_mwh\nhomes,{secret}\n")
-    done = CliRunner().invoke(
-        app, [*command, *CELL, "--demand", "demand.csv", "--out", "out", "--ledger", "ledger.db"]
-    )
+    return _shared([*command, "--time-limit", "1", "--demand", "demand.csv"])
+
+
+def _shared(command: list[str]) -> dict[str, str]:
+    done = CliRunner().invoke(app, [*command, *CELL, "--out", "out", "--ledger", "ledger.db"])
     assert done.exit_code == 0, done.output
     out = Path("out")
     files = [file for file in out.rglob("*") if file.is_file() and out / "owner" not in file.parents]
@@ -75,3 +77,33 @@ def test_all_that_is_shared_is_the_same(
     for name in expected:
         assert first[name] == second[name], name
     assert ("measures two things" in first["out/dossier.json"]) == (total_share > 0)
+
+
+def shared_by_a_stream(
+    policy: str, secret: float, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """The same of three days, each as secret as the other."""
+    home.mkdir()
+    monkeypatch.chdir(home)
+    book = Ledger.create("ledger.db")
+    book.grant("gas-demand/two_node/daily", epsilon=1.0, alpha=300.0, unit="MWh", window=2)
+    names = [f"2026-01-0{number}" for number in (1, 2, 3)]
+    Path("days.csv").write_text("\n".join(["day,homes_mwh", *(f"{name},{secret}" for name in names)]))
+    Path("shape.csv").write_text("\n".join(["day,share_of_maximum", *(f"{name},0.7" for name in names)]))
+    days = ["--days", "days.csv", "--shape", "shape.csv", "--policy", policy]
+    return _shared(["stream", *days, "--alpha", "300", "--window", "2"])
+
+
+@pytest.mark.parametrize("policy", ["regular", "absorption"])
+def test_all_that_a_stream_shares_is_the_same(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (
+        shared_by_a_stream(policy, secret, tmp_path / str(number), monkeypatch)
+        for number, secret in enumerate(SECRETS)
+    )
+    days = {f"out/days/2026-01-0{number}.json" for number in (1, 2, 3)}
+    assert set(first) == set(second) == days | {"out/stream.json", "out/page.html", "stdout"}
+    # With a question, and without.
+    assert any('"answer": {' in first[name] for name in days) == (policy == "absorption")
+    assert first == second

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ppsm import LinearProgram, Sensitive, StackelbergGame
@@ -53,6 +55,40 @@ def test_the_demand_of_the_model_is_left_out() -> None:
     follower = coordination.follower_at(decision)
     assert not follower.nominal.any()
     assert not follower.program.row_lower[np.flatnonzero(np.diff(follower.parameter_map.indptr))].any()
+
+
+def test_zones_are_numbered_as_they_occur_and_measured() -> None:
+    """An entry with a zone of its own, and the others together; which is public."""
+    game = permit_game()
+    names = game.follower.parameter_names
+    zoned = GameCoordination(game, unit="kt", zones=["rest"] * (len(names) - 1) + ["coast"])
+    assert zoned.public_zones == (*[0] * (len(names) - 1), 1)
+    secret = Sensitive(game.follower.nominal, dataset="permits", unit="kt", entry_names=names)
+    release = PPSM(alpha=1.0, total_share=0.5).simulate(secret, zoned, seed=1)
+    assert (release.noisy.zones, len(release.noisy.totals)) == (zoned.public_zones, 2)
+    assert release.fidelity is not None
+    assert release.fidelity.certified
+    assert GameCoordination(game, unit="kt", zones=["all"] * len(names)).public_zones == ()
+
+
+@pytest.mark.parametrize(
+    "wrong", [["a"], "abc", b"abc", None, 5, [0, 0, 1], [["a"]] * 3, ["a", "", "b"], [None] * 3]
+)
+def test_zones_that_are_no_names_are_told_in_one_sentence(wrong: Any) -> None:
+    with pytest.raises(InputError, match="the name of a zone for each entry, or none at all"):
+        GameCoordination(permit_game(), unit="kt", zones=wrong)
+
+
+def test_zones_with_labels_are_aligned_or_refused() -> None:
+    """A mapping is not read as the list of its keys, nor a Series in its own order."""
+    game = permit_game()
+    steel, *others = game.follower.parameter_names
+    zones = {**dict.fromkeys(reversed(others), "rest"), steel: "coast"}
+    labelled: Any
+    for labelled in (zones, pd.Series(zones)):
+        assert GameCoordination(game, unit="kt", zones=labelled).public_zones == (0, 1, 1)
+    with pytest.raises(InputError, match="the list of zones has other labels than expected"):
+        GameCoordination(game, unit="kt", zones={**zones, "tin": "rest"})
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -45,6 +45,15 @@ def public(case: Case, game: GaucCoordination) -> PublicOutcome:
     return PublicOutcome(simulated_publication(figures, dataset="two-node"), seed=2)
 
 
+def test_zones_are_those_that_the_case_names(case: Case, game: GaucCoordination) -> None:
+    assert game.public_zones == ()
+    northeast = load_case("northeast")
+    zones = GaucCoordination(northeast, 0.36).public_zones
+    of_name = {delivery.zone: number for delivery, number in zip(northeast.deliveries, zones, strict=True)}
+    assert of_name == {"coast": 0, "inland": 1, "new-england": 2}
+    assert [northeast.deliveries[zones.index(zone)].zone for zone in range(3)] == list(of_name)
+
+
 def test_clearing_is_gas_aware_unit_commitment(case: Case, game: GaucCoordination) -> None:
     outcome = game.clear(case.demand_mwh(GAS_STRESS))
     assert outcome.leader_cost == pytest.approx(15700.0)

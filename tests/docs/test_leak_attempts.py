@@ -17,3 +17,10 @@ def test_fifty_attempts_and_more_are_numbered() -> None:
 def test_every_attempt_has_its_test() -> None:
     source = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     assert [name for _, name in ROWS if f"def {name}(" not in source] == []
+
+
+def test_the_readme_counts_them() -> None:
+    counted = re.findall(
+        r"\*\*\[(\d+) leak attempts\]\(docs/leak-attempts\.md\)\*\*", (ROOT / "README.md").read_text()
+    )
+    assert counted == [str(len(ROWS))]

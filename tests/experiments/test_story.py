@@ -20,7 +20,7 @@ def test_money(amount: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(3.081, "3.1 %"), (0.063, "0.063 %"), (0.0004, "less than 0.001 %"), (12.4, "12 %")],
+    [(3.081, "3.1 %"), (0.063, "0.063 %"), (0.0004, "less than 0.001 %"), (12.4, "12 %"), (0.0, "0 %")],
 )
 def test_percent(value: float, text: str) -> None:
     assert percent(value) == text

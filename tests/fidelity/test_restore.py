@@ -28,6 +28,7 @@ def test_value_band_by_hand() -> None:
     assert result.value == pytest.approx(34.65, abs=1e-5)
     assert result.price_distance == 0.0
     assert result.widening == 1.0
+    assert str(result).startswith("optimal, certified, bands as asked")
 
 
 def test_without_prices_only_the_value_counts() -> None:
@@ -126,6 +127,7 @@ def test_empty_bands_are_widened_by_the_least_factor() -> None:
     result = restore(one_node(), [8.0], 10.0, [5.0], eta_p=0.01, eta_d=0.001)
     assert result.status is Status.PROVEN_OPTIMAL
     assert result.widening == pytest.approx(100.0, rel=2e-3)
+    assert "bands widened by 100" in str(result)
     assert result.widening_bound <= result.widening
     assert result.widening_bound >= result.widening * (1 - 5e-3)
     assert result.certificate is not None

@@ -31,7 +31,7 @@ SAMPLES = 200
 RUNS = {"a total measured without a charge": 2500}
 
 
-@pytest.mark.parametrize("name", ["laplace", "ppsm, total measured"])
+@pytest.mark.parametrize("name", ["laplace", "ppsm, totals measured"])
 def test_the_whole_pipeline_passes(name: str) -> None:
     """Real releases: ledger, secure noise, all five steps; everything that is shared is looked at."""
     report = audited(HONEST[name], SAMPLES)
@@ -79,7 +79,7 @@ def test_a_step_that_peeks_at_the_data_is_caught() -> None:
 
 
 def test_everything_shared_is_seen_but_for_clock_and_hashes() -> None:
-    outputs = outputs_of(HONEST["ppsm, total measured"], ORDERS, 3)
+    outputs = outputs_of(HONEST["ppsm, totals measured"], ORDERS, 3)
     assert np.isfinite(outputs).all()
     shared = {"a": [1, None, {"time": 5, "b": 2.5}], "seconds": 3, "entry_hash": "f", "c": True}
     assert shared_numbers(shared) == [1.0, 0.0, 2.5, 1.0]

@@ -1,4 +1,4 @@
-"""Where nothing is published, step 1 measures the total too: the default, its split, and what it buys."""
+"""Where nothing is published, step 1 measures totals too: the default, its split, and what it buys."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 from ppsm import Ledger, Sensitive
 from ppsm.coordinations import GameCoordination
 from ppsm.errors import InputError
-from ppsm.fidelity.problem import MeasuredTotal
 from ppsm.mechanism import PPSM, Dossier, Laplace, ModelBased, PPSM_p, PublicOutcome
 from ppsm.owner.distances import distances
 from ppsm.privacy.measurements import best_share
@@ -43,7 +42,7 @@ def test_the_split_is_no_worse_than_its_neighbours() -> None:
         truth = rng.uniform(0.0, upper, (1500, 41))
         entries = truth + rng.laplace(scale=scale / (1 - share), size=truth.shape)
         total = truth.sum(axis=1) + rng.laplace(scale=scale / share, size=len(truth))
-        ratio = MeasuredTotal(0.0, scale / share, scale / (1 - share)).ratio ** 2
+        ratio = (share / (1 - share)) ** 2
         off = (total - entries.sum(axis=1)) * ratio / (1 + 41 * ratio)
         found = np.clip(entries + off[:, None], 0.0, upper)
         return float(np.square(found - truth).mean() * np.square(total - truth.sum(axis=1)).mean())
@@ -57,11 +56,11 @@ def test_a_total_is_measured_charged_and_said(
     mechanism: PPSM_p, secret: Sensitive, towns: GameCoordination, ledger: Ledger
 ) -> None:
     release = mechanism.release(secret, towns, ledger=ledger, purpose="test")
-    assert release.noisy.total is not None
-    assert release.released.total is None
+    assert len(release.noisy.totals) == 1
+    assert release.released.totals == ()
     assert float(ledger.balance(secret.dataset).spent) == pytest.approx(1.0)
     dossier = release.dossier
-    assert dossier.steps[0].output["total"] == release.noisy.total
+    assert dossier.steps[0].output["totals"] == list(release.noisy.totals)
     assert dossier.predictor is not None
     assert dossier.predictor.name == "model"
     assert Dossier.from_json(dossier.to_json()).to_json() == dossier.to_json()
@@ -71,7 +70,7 @@ def test_the_default_measures_a_total_exactly_where_nothing_is_published(
     secret: Sensitive, towns: GameCoordination, public: PublicOutcome
 ) -> None:
     """Two towns are few: the default leaves all to the entries; many are not."""
-    assert PPSM(alpha=5.0).simulate(secret, towns, seed=1).noisy.total is None
+    assert PPSM(alpha=5.0).simulate(secret, towns, seed=1).noisy.totals == ()
     many = _Many()
     measured = PPSM(alpha=5.0)._measurement(many, ModelBased())
     assert measured.total_share == 0.5
@@ -83,7 +82,7 @@ class _Many(GameCoordination):
     """A game with forty entries, as far as the split looks at it."""
 
     def __init__(self) -> None:
-        self._bounds = WIDE
+        self._bounds, self._zones = WIDE, ()
 
 
 def test_the_distance_theorem_holds_with_a_total(secret: Sensitive, towns: GameCoordination) -> None:

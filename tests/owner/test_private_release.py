@@ -5,6 +5,7 @@ import hashlib
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +143,15 @@ def test_a_ledger_that_has_forgotten_its_release_is_refused(tmp_path: Path, game
     assert "is not in the chain" in str(verified.exception)
 
 
+def test_a_damaged_dossier_beside_a_release_does_not_stop_it(tmp_path: Path, game: GaucCoordination) -> None:
+    for name in ("mine", "other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "other" / DOSSIER).write_bytes(b"\xff\xfe\xb1")
+    begin(tmp_path / "mine", book=tmp_path / "ledger.db").draw(game, None).restore().write()
+    with pytest.raises(InputError, match=r"dossier\.json is no text"):
+        read_release(tmp_path / "other")
+
+
 def test_two_releases_do_not_share_a_directory_at_the_same_time(tmp_path: Path) -> None:
     with one_at_a_time(tmp_path), pytest.raises(InputError, match="at work"), one_at_a_time(tmp_path):
         pass
@@ -243,6 +253,9 @@ def test_a_release_that_goes_on_neither_hides_nor_adds_a_publication(
     granted.draw(game, granted.rest_on(published))
     with pytest.raises(InputError, match="drawn beside published figures of the true data"):
         begin(open_case).draw(game, None)
+    result = replace(published.result, value=published.result.value + 1.0)
+    with pytest.raises(InputError, match="drawn beside other published figures than these"):
+        begin(open_case).rest_on(replace(published, result=result))
     begin(silent_case).draw(game, None)
     with pytest.raises(InputError, match="drawn without a publication"):
         begin(silent_case).rest_on(published)

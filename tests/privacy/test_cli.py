@@ -152,6 +152,23 @@ def test_verify_leaves_with_4_on_a_hash_that_is_gone(path: Path, run: Run) -> No
     assert "cannot be trusted" in err
 
 
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe\xb1"])
+def test_a_damaged_dossier_is_named(content: bytes, path: Path, run: Run) -> None:
+    dossier = path.with_name("dossier.json")
+    dossier.write_bytes(content)
+    code, _, err = run("ledger", "verify", "--dossier", path.parent)
+    assert code == 2
+    assert err.startswith(f"error: {dossier}: ")
+
+
+def test_names_of_data_sets_are_shown_in_full(path: Path, run: Run) -> None:
+    """Also where a terminal is narrower than the table."""
+    name = "gas-demand/north-of-the-river"
+    out = run("ledger", "grant", name, "--epsilon", 1, "--alpha", 100, "--unit", "MWh")[1]
+    first_column = [line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")]
+    assert "".join(first_column) == name
+
+
 @pytest.mark.parametrize("command", ["show", "verify"])
 def test_a_missing_ledger_leaves_with_4(command: str, tmp_path: Path, run: Run) -> None:
     code, _, err = run("ledger", command, "--ledger", tmp_path / "none.db")

@@ -4,6 +4,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from ppsm.errors import BudgetExceededError, FileFormatError, InputError, PrivacyError
 from ppsm.privacy import LaplaceMechanism, Ledger, Released, ReleaseRecord, Sensitive, price
-from ppsm.privacy.measurements import Split, exact_total, on_grid
+from ppsm.privacy.measurements import Split, exact_totals, on_grid, zone_numbers
 
 VALUES = [412.0, 87.5, 1290.0]
 ENTRY = st.floats(0.0, 1e9)
@@ -20,6 +21,10 @@ ENTRY = st.floats(0.0, 1e9)
 
 def secret(values: list[float] | None = None) -> Sensitive:
     return Sensitive(VALUES if values is None else values, dataset="d", unit="MWh")
+
+
+def total(values: list[float], alpha: float) -> float:
+    return float(exact_totals(np.array(values), alpha)[0])
 
 
 @pytest.fixture
@@ -56,9 +61,7 @@ def test_the_total_moves_by_no_more_than_its_entry(
     # As near as floats allow to exactly alpha away.
     other[index] = values[index] + alpha if moved > values[index] else max(0.0, values[index] - alpha)
     distance = abs(Fraction(other[index]) - Fraction(values[index]))
-    change = abs(
-        Fraction(exact_total(np.array(other), alpha)) - Fraction(exact_total(np.array(values), alpha))
-    )
+    change = abs(Fraction(total(other, alpha)) - Fraction(total(values, alpha)))
     assert change <= on_grid(float(distance), alpha) or distance > Fraction(alpha)
 
 
@@ -66,21 +69,21 @@ def test_halves_of_the_grid_move_by_no_more_than_their_entry() -> None:
     # Rounded to even, half a step would go down and one and a half up: two steps for one.
     step = 2.0**-20
     alpha = 1.0 + step
-    first, second = (exact_total(np.array([value]), alpha) for value in (step / 2, step / 2 + alpha))
+    first, second = (total([value], alpha) for value in (step / 2, step / 2 + alpha))
     assert second - first <= float(on_grid(alpha, alpha))
 
 
 def test_a_sum_of_floats_would_move_by_more() -> None:
     # Beside 1e16, where floats are 2 apart, 1 + 1e16 rounds to 1e16 and 1 + alpha + 1e16 to 1e16 + 2.
     alpha = 0.25
-    first, second = np.array([1e16, 1.0]), np.array([1e16, 1.0 + alpha])
-    assert np.sum(second) - np.sum(first) > alpha
-    assert exact_total(second, alpha) - exact_total(first, alpha) <= float(on_grid(alpha, alpha))
+    first, second = [1e16, 1.0], [1e16, 1.0 + alpha]
+    assert sum(second) - sum(first) > alpha
+    assert total(second, alpha) - total(first, alpha) <= float(on_grid(alpha, alpha))
     assert on_grid(alpha, alpha) <= Fraction(alpha) * (1 + Fraction(1, 2**19))
 
 
 def test_totals_are_what_they_are() -> None:
-    assert exact_total(np.array(VALUES), 10.0) == pytest.approx(sum(VALUES), abs=1e-4)
+    assert total(VALUES, 10.0) == pytest.approx(sum(VALUES), abs=1e-4)
 
 
 def test_one_charge_covers_both_measurements(ledger: Ledger) -> None:
@@ -90,7 +93,7 @@ def test_one_charge_covers_both_measurements(ledger: Ledger) -> None:
     assert ledger.balance("d").spent == Decimal(1)
     record = released.record
     assert record.total_scale is not None
-    assert released.total is not None
+    assert len(released.totals) == 1
     assert (record.scale, record.total_scale) == pytest.approx((25.0, 10 / 0.6), rel=1e-5)
     assert price(record, 10.0) == Decimal(1)
     # Priced at another distance, each measurement is.
@@ -114,28 +117,147 @@ def test_a_record_that_hides_a_measurement_is_refused(ledger: Ledger) -> None:
     with pytest.raises(FileFormatError, match="loses more than epsilon"):
         ReleaseRecord.from_dict({**fields, "scale": 10.0})
     content = released.to_dict()
-    with pytest.raises(PrivacyError, match="whether it was measured"):
-        Released.from_dict({**content, "total": None})
+    with pytest.raises(PrivacyError, match="what was measured"):
+        Released.from_dict({**content, "totals": []})
     without = LaplaceMechanism(alpha=10.0).release(secret(), ledger=ledger, purpose="test").to_dict()
-    with pytest.raises(PrivacyError, match="whether it was measured"):
-        Released.from_dict({**without, "total": 1800.0})
+    with pytest.raises(PrivacyError, match="what was measured"):
+        Released.from_dict({**without, "totals": [1800.0]})
 
 
 def test_a_total_travels_with_its_release_and_not_with_what_is_derived(ledger: Ledger) -> None:
     released = LaplaceMechanism(alpha=10.0, total_share=0.5).release(secret(), ledger=ledger, purpose="test")
     again = Released.from_json(released.to_json())
-    assert again.total == released.total
+    assert again.totals == released.totals
     derived = again.derive(again.values + 1.0, "a step")
-    assert derived.total is None
+    assert derived.totals == ()
     assert Released.from_json(derived.to_json()).record == released.record
 
 
 def test_the_total_has_noise_of_its_own() -> None:
     mechanism = LaplaceMechanism(alpha=10.0, total_share=0.8)
     runs = [mechanism.simulate(secret(), seed=seed) for seed in range(2000)]
-    on_total = np.array([run.total for run in runs], dtype=np.float64) - sum(VALUES)
+    on_total = np.array([run.totals[0] for run in runs]) - sum(VALUES)
     on_entries = np.array([run.values for run in runs]) - VALUES
     assert np.abs(on_total).mean() == pytest.approx(12.5, rel=0.1)
     assert np.abs(on_entries).mean() == pytest.approx(50.0, rel=0.1)
     for other in (*on_entries.T, on_entries.sum(axis=1)):
         assert abs(np.corrcoef(on_total, other)[0, 1]) < 0.1
+
+
+@given(
+    zones=st.lists(st.integers(0, 3), min_size=2, max_size=8).map(
+        lambda some: zone_numbers(list(map(str, some)))
+    ),
+    alpha=st.floats(1e-3, 1e3),
+    data=st.data(),
+)
+def test_an_entry_moves_the_total_of_its_own_zone_alone(
+    zones: tuple[int, ...], alpha: float, data: st.DataObject
+) -> None:
+    size = len(zones) or 2
+    values = np.array(data.draw(st.lists(ENTRY, min_size=size, max_size=size)))
+    index, other = data.draw(st.integers(0, size - 1)), values.copy()
+    other[index] = values[index] + alpha
+    moved = exact_totals(other, alpha, zones) - exact_totals(values, alpha, zones)
+    assert np.delete(moved, zones[index] if zones else 0).tolist() == [0.0] * (moved.size - 1)
+    if Fraction(other[index]) - Fraction(values[index]) <= Fraction(alpha):
+        assert np.abs(moved).sum() <= float(on_grid(alpha, alpha))
+
+
+def test_the_totals_of_zones_cost_what_one_total_costs(ledger: Ledger) -> None:
+    mechanism = LaplaceMechanism(alpha=10.0, total_share=0.6, zones=(0, 1, 0))
+    released = mechanism.release(secret(), ledger=ledger, purpose="test")
+    assert len(released.totals) == 2
+    assert released.zones == (0, 1, 0)
+    assert ledger.balance("d").spent == price(released.record, 10.0) == Decimal(1)
+    assert released.total_scale == LaplaceMechanism(alpha=10.0, total_share=0.6).total_scale
+    assert ReleaseRecord.from_dict(released.record.to_dict()) == released.record
+    again = Released.from_json(released.to_json())
+    assert (again.totals, again.zones) == (released.totals, released.zones)
+    with pytest.raises(PrivacyError, match="what was measured"):
+        Released.from_dict({**released.to_dict(), "totals": [1.0]})
+    with pytest.raises(PrivacyError, match="what was measured"):
+        Released.from_dict({**released.to_dict(), "totals": [1.0, 2.0, 3.0]})
+
+
+def test_each_zone_has_noise_of_its_own() -> None:
+    mechanism = LaplaceMechanism(alpha=10.0, total_share=0.5, zones=(0, 1, 0))
+    runs = np.array([mechanism.simulate(secret(), seed=seed).totals for seed in range(2000)])
+    noise = runs - [VALUES[0] + VALUES[2], VALUES[1]]
+    assert np.abs(noise).mean(axis=0) == pytest.approx([20.0, 20.0], rel=0.1)
+    assert abs(np.corrcoef(noise.T)[0, 1]) < 0.1
+
+
+@pytest.mark.parametrize("zones", [(0, 1), (0, 2, 0), (0, -1, 0), (1, 1, 1), (0, True, 0), (0, 1, 0, 1)])
+def test_zones_that_are_none_are_refused_before_a_charge(zones: tuple[int, ...], ledger: Ledger) -> None:
+    with pytest.raises(InputError, match="zone"):
+        LaplaceMechanism(alpha=10.0, total_share=0.5, zones=zones).release(
+            secret(), ledger=ledger, purpose="test"
+        )
+    assert ledger.balance("d").spent == 0
+
+
+@pytest.mark.parametrize("zones", [None, 5, "010", (0.0, 1.0, 0.0), [[0], [1], [0]], (0, 1, 2**60)])
+def test_zones_of_other_types_are_told_in_one_sentence(zones: Any) -> None:
+    with pytest.raises(InputError, match="the number of its zone, counted from 0 and without gaps"):
+        LaplaceMechanism(alpha=10.0, total_share=0.5, zones=zones)
+
+
+def test_zones_may_come_as_an_array() -> None:
+    zones = LaplaceMechanism(alpha=10.0, total_share=0.5, zones=np.array([0, 1, 0])).zones  # type: ignore[arg-type]
+    assert zones == (0, 1, 0)
+    assert all(type(zone) is int for zone in zones)
+
+
+@pytest.mark.parametrize(
+    "zones",
+    [None, 5, True, {}, "", "010", [0.0, 1.0, 0.0], [0, 1, True], [0, 1, None], [0, 1, 10**12], [[]] * 3],
+)
+def test_zones_of_a_crafted_file_are_refused_at_once(zones: Any) -> None:
+    """A number without end is refused as well, before anybody counts up to it."""
+    content = (
+        LaplaceMechanism(alpha=10.0, total_share=0.5, zones=(0, 1, 0)).simulate(secret(), seed=1).to_dict()
+    )
+    with pytest.raises(FileFormatError, match="zones") as caught:
+        Released.from_dict({**content, "record": {**content["record"], "zones": zones}})
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "totals", [None, "12", ["1", "2"], [True, False], {"1": 1.0, "2": 2.0}, [[1.0], [2.0]]]
+)
+def test_totals_that_are_no_numbers_are_refused(totals: Any) -> None:
+    content = (
+        LaplaceMechanism(alpha=10.0, total_share=0.5, zones=(0, 1, 0)).simulate(secret(), seed=1).to_dict()
+    )
+    with pytest.raises(FileFormatError, match="totals of the release are not a list of numbers"):
+        Released.from_dict({**content, "totals": totals})
+
+
+def test_a_ledger_from_before_there_were_zones_is_read(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_zones(record: ReleaseRecord) -> dict[str, Any]:
+        return {name: value for name, value in now(record).items() if name != "zones"}
+
+    now = ReleaseRecord.to_dict
+    with monkeypatch.context() as patched:
+        patched.setattr(ReleaseRecord, "to_dict", without_zones)
+        LaplaceMechanism(alpha=10.0, total_share=0.5).release(secret(), ledger=ledger, purpose="test")
+    assert "zones" not in ledger.entries()[-1].detail
+    LaplaceMechanism(alpha=10.0, total_share=0.5, zones=(0, 1, 0)).release(
+        secret(), ledger=ledger, purpose="test"
+    )
+    assert ledger.verify().findings == ()
+    assert ledger.composed("d") > 0
+
+
+def test_without_totals_zones_say_nothing() -> None:
+    assert LaplaceMechanism(alpha=10.0, zones=(0, 1, 0)).zones == ()
+    record = LaplaceMechanism(alpha=10.0, total_share=0.5, zones=(0, 1, 0)).simulate(secret(), seed=1).record
+    with pytest.raises(FileFormatError, match="no totals"):
+        ReleaseRecord.from_dict({**record.to_dict(), "total_scale": None})
+    # All in one zone is one total.
+    assert LaplaceMechanism(alpha=10.0, total_share=0.5, zones=(0, 0, 0)).zones == ()
+    assert zone_numbers(["north", "south", "north"]) == (0, 1, 0)
+    assert zone_numbers(["north", "north"]) == zone_numbers([]) == ()

@@ -120,7 +120,7 @@ def test_bad_files_are_refused(changes: dict[str, Any], released: Released) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "null", '{"format": "ppsm-released/3"}', "not json", "[" * 100_000]
+    "text", ["", "[]", "{}", "null", '{"format": "ppsm-released/4"}', "not json", "[" * 100_000]
 )
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(FileFormatError):
@@ -131,12 +131,12 @@ def test_a_release_of_an_older_version_is_told_in_one_sentence(released: Release
     with pytest.raises(FileFormatError) as caught:
         Released.from_json(_forge(released.to_json(), format="ppsm-released/1"))
     assert str(caught.value) == (
-        "The release is of format ppsm-released/1, and this version of ppsm reads ppsm-released/3: use the "
+        "The release is of format ppsm-released/1, and this version of ppsm reads ppsm-released/4: use the "
         "version that wrote it, or make it again."
     )
 
 
-@pytest.mark.parametrize("field", ["private", "labels", "values", "total", "steps", "record", "receipt"])
+@pytest.mark.parametrize("field", ["private", "labels", "values", "totals", "steps", "record", "receipt"])
 def test_missing_fields_are_named(field: str, released: Released) -> None:
     content = json.loads(released.to_json())
     del content[field]

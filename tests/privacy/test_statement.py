@@ -99,10 +99,29 @@ def test_a_measured_total_is_charged_told_and_has_an_interval_of_its_own(
     assert numbers is not None
     assert Decimal(numbers["epsilon_of_this_release"]) == 1
     low, high = numbers["interval_of_the_total"]
-    assert (low + high) / 2 == pytest.approx(released.total)
+    assert (low + high) / 2 == pytest.approx(released.totals[0])
     assert (high - low) / 2 == pytest.approx(interval.total)
     assert interval.entry == pytest.approx(-400.0 * math.log(0.05), rel=1e-6)
     assert interval.total == pytest.approx(-100.0 / 0.75 * math.log(0.05), rel=1e-4)
+
+
+def test_totals_of_zones_are_told_and_each_has_an_interval(secret: Sensitive, ledger: LedgerKeeper) -> None:
+    zones = tuple(range(secret.dimension))
+    mechanism = LaplaceMechanism(alpha=100.0, total_share=0.75, zones=zones)
+    released = mechanism.release(secret, ledger=ledger, purpose="x")
+    text, numbers, interval = statement(released, None), figures(released), Interval.of(released.record)
+    assert f"the total of each of {len(zones)} zones (scale 133.3 MWh)" in text
+    assert "on that of a given zone" in text
+    assert numbers is not None
+    assert interval.zone == pytest.approx(-100.0 / 0.75 * math.log(0.05), rel=1e-4)
+    assert interval.to_dict()["zone"] == interval.zone
+    # The sum of the totals of all zones has the noise of each, and is wider.
+    assert interval.zone < interval.total < len(zones) * interval.zone
+    low, high = numbers["interval_of_the_total"]
+    assert (low + high) / 2 == pytest.approx(sum(released.totals))
+    for (low, high), total in zip(numbers["intervals_of_zones"], released.totals, strict=True):
+        assert (low + high) / 2 == pytest.approx(total)
+        assert (high - low) / 2 == pytest.approx(interval.zone)
 
 
 def test_without_a_total_no_second_measurement_is_told(secret: Sensitive, ledger: LedgerKeeper) -> None:

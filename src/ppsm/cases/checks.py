@@ -34,6 +34,7 @@ def check_case(case: Case, *, directed: bool = True) -> None:
     _check_bids(case)
     _check_supplies(case)
     _check_gas_numbers(case)
+    _check_zones(case)
     _check_links(case)
     _check_load_shape(case)
     _check_power_network(case)
@@ -180,6 +181,14 @@ def _check_gas_numbers(case: Case) -> None:
                 f"delivery '{delivery.delivery}' needs more at the highest stress than its contracted "
                 f"{delivery.mdq_mwh:g} MWh; raise mdq_mwh or lower the stress.",
             )
+
+
+def _check_zones(case: Case) -> None:
+    named = any(delivery.zone for delivery in case.deliveries)
+    for index, delivery in enumerate(case.deliveries):
+        if named and not delivery.zone:
+            whose = f"delivery '{delivery.delivery}' has no zone and others have"
+            fail("deliveries.csv", index, f"{whose}; name a zone for all or for none.")
 
 
 def _check_links(case: Case) -> None:

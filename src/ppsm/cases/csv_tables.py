@@ -11,7 +11,7 @@ import io
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -43,9 +43,9 @@ def key() -> Any:
     return field(metadata={"column": Column("id")})
 
 
-def text(choices: tuple[str, ...] = ()) -> Any:
-    """Return a dataclass field for a text, or for one word out of several."""
-    return field(metadata={"column": Column("text", choices=choices)})
+def text(choices: tuple[str, ...] = (), *, default: Any = MISSING) -> Any:
+    """Return a dataclass field for a text or one word out of several; ``default`` is for rows in memory."""
+    return field(default=default, metadata={"column": Column("text", choices=choices)})
 
 
 def number(least: float, most: float, *, blank: float | None = None, hidden: bool = False) -> Any:
@@ -81,7 +81,7 @@ def read_table(path: Path, kind: type[T]) -> tuple[T, ...]:
     rows = []
     for index, cells in enumerate(lines[1:]):
         if len(cells) != len(header):
-            fail(file, index, f"there are {len(cells)} cells under {len(header)} headings; complete the row.")
+            fail(file, index, wrong_width(cells, header))
         named = dict(zip(header, cells, strict=True))
         values = {
             name: _value(file, index, name, columns[name], named[name], hidden=hidden) for name in columns
@@ -90,13 +90,21 @@ def read_table(path: Path, kind: type[T]) -> tuple[T, ...]:
     return tuple(rows)
 
 
+def wrong_width(cells: Sequence[str], header: Sequence[str]) -> str:
+    """What is wrong with a row that has another number of cells than its table has headings."""
+    remedy = "complete the row"
+    if len(cells) > len(header):
+        remedy = "take out what is too much (a comma within a number, such as 1,000, begins a new cell)"
+    return f"there are {len(cells)} cells under {len(header)} headings; {remedy}."
+
+
 def _lines(path: Path, *, hidden: bool) -> list[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             lines = list(csv.reader(_without_remarks(stream), strict=True))
     except FileNotFoundError:
         raise FileFormatError(
-            f"{path.name} is missing in {path.parent}; every case needs this table."
+            f"{path.name} is missing in {path.parent}; expected a CSV table: check the path."
         ) from None
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}; check the file.") from None
@@ -113,7 +121,7 @@ def _without_remarks(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _check_header(file: str, header: Sequence[str], columns: dict[str, Column], *, hidden: bool) -> None:
-    if hidden and sorted(header) != sorted(columns):
+    if hidden and not set(header) <= set(columns):
         raise FileFormatError(
             f"{file} has other columns (withheld, they may be data); expected a header with "
             f"{', '.join(columns)}: name them so, in these units."
@@ -129,9 +137,10 @@ def _check_header(file: str, header: Sequence[str], columns: dict[str, Column], 
             else:
                 remedy = f"expected '{close}', convert the values to that unit and rename the column"
             raise FileFormatError(f"{file}: the column '{name}' is unknown; {remedy}.")
-    for name in columns:
+    for name, column in columns.items():
         if name not in header:
-            raise FileFormatError(f"{file}: the column '{name}' is missing; add it.")
+            blank = ", its cells may be blank" if column.kind == "text" and not column.choices else ""
+            raise FileFormatError(f"{file}: the column '{name}' is missing; add it{blank}.")
 
 
 def _value(file: str, index: int, name: str, column: Column, cell: str, *, hidden: bool = False) -> Any:

@@ -141,12 +141,17 @@ class SupplyBid:
 
 @dataclass(frozen=True)
 class Delivery:
-    """Sensitive daily demand at zero stress, with its public bound: the contracted maximum daily quantity."""
+    """Sensitive daily demand at zero stress, with its public bound: the contracted maximum daily quantity.
+
+    ``zone`` names the part of the network it is in where prices may differ from those of others; all are in
+    one where none is named. A release measures the total of each zone (:mod:`ppsm.privacy.measurements`).
+    """
 
     delivery: str = key()
     junction: str = key()
     base_mwh: float = number(0, 1e8, hidden=True)
     mdq_mwh: float = number(0, 1e8)
+    zone: str = text(default="")
 
 
 @dataclass(frozen=True)

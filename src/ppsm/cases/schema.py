@@ -32,6 +32,7 @@ from ppsm.cases.entities import (
 )
 from ppsm.errors import FileFormatError, InputError
 from ppsm.files import write_atomically
+from ppsm.privacy.measurements import zone_numbers
 
 SCHEMA_VERSION = 1
 UNITS = {"power": "MW", "energy": "MWh", "pressure": "bar", "money": "USD"}
@@ -74,6 +75,10 @@ class Case:
         """Return the public upper bound of each entry of the demand vector."""
         return np.array([delivery.mdq_mwh for delivery in self.deliveries])
 
+    def delivery_zones(self) -> tuple[int, ...]:
+        """The zone of each entry of the demand vector, counted from 0; empty where all are in one."""
+        return zone_numbers([delivery.zone for delivery in self.deliveries])
+
     def load_mw(self, power_stress: float) -> FloatArray:
         """Load per hour (rows) and bus (columns) when all of it is raised by ``power_stress``."""
         shape = np.array([hour.load_factor for hour in self.load_shape])
@@ -101,6 +106,9 @@ def load_case(name_or_dir: str | Path) -> Case:
             f"there is no case '{name_or_dir}': it is neither built in ({', '.join(builtin_cases())}) "
             "nor a directory; give one of these names or a path."
         )
+    for name in TABLES:
+        if not (directory / f"{name}.csv").exists():
+            raise FileFormatError(f"{name}.csv is missing in {directory}; every case needs this table.")
     tables: dict[str, Any] = {
         name: read_table(directory / f"{name}.csv", kind) for name, kind in TABLES.items()
     }

@@ -65,6 +65,6 @@ def market_digest(case: Case) -> str:
     content: dict[str, Any] = {
         table: [asdict(row) for row in getattr(case, table)] for table in _PUBLIC_TABLES
     }
-    content["deliveries"] = [[row.delivery, row.junction, row.mdq_mwh] for row in case.deliveries]
+    content["deliveries"] = [[row.delivery, row.junction, row.mdq_mwh, row.zone] for row in case.deliveries]
     content["plants"] = [[row.fleet, row.junction] for row in case.links]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -56,7 +56,7 @@ def compare(
 ) -> None:
     """Compare Laplace, PPSM_p and PPSM on one stress cell, and write a report to share and one for the owner.
 
-    At the middle alpha PPSM also runs with predictions learned from an invented past.
+    On small cases PPSM also runs, at the middle alpha, with predictions learned from an invented past.
 
     On a built-in case the demand is public and everything is shared. Any other demand is a secret: the
     comparison stays in DIR/owner, and DIR/report.html shows one private release of PPSM at the middle alpha,

@@ -167,6 +167,10 @@ def _forgotten(ledger: Ledger, paths: Sequence[Path]) -> Iterator[str]:
             released = Dossier.from_json(file.read_text(encoding="utf-8")).noisy
         except OSError as error:
             raise FileFormatError(f"{file} cannot be read ({error.strerror}); check the path.") from None
+        except ValueError as error:
+            # Of many dossiers it must be said which; bytes that are no text are no error of ours yet.
+            why = error if isinstance(error, FileFormatError) else "It is no text: use one that ppsm wrote."
+            raise FileFormatError(f"{file}: {why}") from None
         if released.private and not ledger.confirm(released):
             yield (
                 f"The release in {file} is not in the chain: entries were cut off, an old copy was put back, "
@@ -210,7 +214,9 @@ def _show_balances(ledger: Ledger, balances: tuple[Balance, ...], as_json: bool)
         return
     composed = f"at delta {DELTA:g}"
     headings = ("data set", "alpha", "granted", "spent", composed, "left", "more from", "a release")
-    table = Table(*headings, title="Privacy budgets (epsilon at alpha)")
+    table = Table(title="Privacy budgets (epsilon at alpha)")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")  # half a name of a data set is of no use to anybody
     for balance in balances:
         period = f" in any {balance.window} days" if balance.window else ""
         table.add_row(

@@ -253,6 +253,7 @@ def _predictor(
         return _learned(mechanism, game, model)
     if figures is None:
         return ModelBased()
+    mechanism.insist_on_published(figures.result, game)  # the ledger's note of them is for good
     if granted is not None:
         return granted.rest_on(figures)
     # Beside seeded noise nothing is noted: the result promises nothing.
@@ -327,7 +328,7 @@ def _report(
     if release.dossier.predictor is not None:
         table.add_row("predictions", _prediction_words(release.dossier.predictor))
     if release.fidelity is not None:
-        table.add_row("bands widened by the factor", f"{release.fidelity.widening:.4g}")
+        table.add_row("fidelity", release.fidelity.bands_in_words)
     for name in ("leader_cost", "electricity_value", "gas_value", "gap"):
         if summary[name] is not None:
             table.add_row(name, f"{summary[name]:,.6g}" if name == "gap" else f"{summary[name]:,.0f} $")

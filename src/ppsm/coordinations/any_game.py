@@ -3,7 +3,9 @@
 Step 2b, the leader's problem with prices fixed, is in :mod:`ppsm.coordinations.fixed_prices`.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,12 +20,16 @@ from ppsm.games.follower import Follower
 from ppsm.games.several_followers import Followers
 from ppsm.games.stackelberg import StackelbergGame
 from ppsm.interrupts import watched
-from ppsm.labels import VectorLike
+from ppsm.labels import VectorLike, aligned
 from ppsm.mechanism.band_game import enclosed_optimum
 from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.theory import CostOfPrivacy
+from ppsm.privacy.measurements import zone_numbers
 from ppsm.privacy.publication import MarketResult
 from ppsm.program import BilevelProgram
+
+# A name for each entry: in their order, or by the names of the entries.
+Names = Sequence[str] | Mapping[Any, str]
 
 
 class GameCoordination:
@@ -42,6 +48,10 @@ class GameCoordination:
         The unit of the sensitive vector.
     bounds
         A public pair (least, largest) for the entries, ``(0, inf)`` by default.
+    zones
+        For each entry the name of its public zone, where parts of the market may have prices of their own: a
+        release measures the total of each (:mod:`ppsm.privacy.measurements`). What has labels, such as a
+        mapping, is aligned by them. By default all are in one.
     time_limit
         Seconds for clearing the game.
     """
@@ -53,6 +63,7 @@ class GameCoordination:
         of: str | None = None,
         unit: str,
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        zones: Names = (),
         time_limit: float = 60.0,
     ) -> None:
         if not isinstance(game, StackelbergGame):
@@ -71,6 +82,7 @@ class GameCoordination:
         self._sides = Sides.of(self._program, self._seat.rows, self._seat.columns)
         checked = PublicBounds.of(bounds, names)
         self._bounds = checked.lower, checked.upper
+        self._zones = _numbered(zones, self._follower)
 
     @property
     def entry_names(self) -> tuple[str, ...]:
@@ -108,6 +120,11 @@ class GameCoordination:
     def public_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Least and largest value of each entry."""
         return self._bounds
+
+    @property
+    def public_zones(self) -> tuple[int, ...]:
+        """The zone of each entry."""
+        return self._zones
 
     def row_prices(self, follower_prices: FloatArray) -> FloatArray:
         """All of them."""
@@ -220,3 +237,16 @@ def _plain(program: BilevelProgram) -> BilevelProgram:
                 "the leader moves right-hand sides, and a linear objective: simplify the game."
             )
     return program
+
+
+def _numbered(zones: Names, follower: Follower) -> tuple[int, ...]:
+    """The zones by number; an error unless each entry has one, or none has."""
+    entries = follower.parameter_names
+    in_order = aligned(zones, entries, "the list of zones", axes=follower.parameters.axes)
+    names = [in_order] if isinstance(in_order, str) or not isinstance(in_order, Iterable) else list(in_order)
+    if len(names) not in {0, len(entries)} or not all(isinstance(name, str) and name for name in names):
+        raise InputError(
+            f"the zones of {len(entries)} entries cannot be used; expected the name of a zone for each "
+            "entry, or none at all."
+        )
+    return zone_numbers(names)

@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from ppsm.arrays import BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.coordinations.tuning import TUNING
-from ppsm.mechanism.published_cost import CostThere, zones
+from ppsm.mechanism.published_cost import CostThere, of_one_price
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import PersistentLp, solve_mip_with_highs
 from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
@@ -368,7 +368,7 @@ class CostAtPrices:
     def directions(self, felt: FloatArray) -> Iterator[FloatArray]:
         """Entries of one price."""
         del felt
-        return zones(self._entry_prices, self._near)
+        return of_one_price(self._entry_prices, self._near)
 
 
 def _tight(

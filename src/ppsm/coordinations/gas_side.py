@@ -60,6 +60,11 @@ class GasSide:
         """Zero and the maximum daily quantities of the case."""
         return np.zeros(len(self.case.deliveries)), self.case.mdq_mwh()
 
+    @property
+    def public_zones(self) -> tuple[int, ...]:
+        """Those that the case names, in the order in which its deliveries do."""
+        return self.case.delivery_zones()
+
     def row_prices(self, follower_prices: FloatArray) -> FloatArray:
         """Those of the junctions' balances."""
         return follower_prices[self.market.balance_rows]

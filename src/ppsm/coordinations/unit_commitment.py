@@ -31,7 +31,7 @@ from ppsm.markets.tuning import TUNING as MARKETS
 from ppsm.mechanism.band_game import BandedPrices, EntryBands
 from ppsm.mechanism.coordination import Decision, Outcome, published
 from ppsm.mechanism.history import InventedDays, invent_days
-from ppsm.mechanism.published_cost import CostThere, zones
+from ppsm.mechanism.published_cost import CostThere, of_one_price
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.solvers.highs import solve_lp
@@ -217,7 +217,7 @@ class CostAtLevels:
                 by_area = np.zeros(self._prices.size)
                 np.maximum.at(by_area, self._relaxation.area_of_place, -limited.prices[program.shape[0] :])
                 yield self._slope(by_area)
-        yield from zones(self._slope(self._prices), MARKETS.price_rounding * float(self._prices.max()))
+        yield from of_one_price(self._slope(self._prices), MARKETS.price_rounding * float(self._prices.max()))
 
     def _slope(self, by_area: FloatArray) -> FloatArray:
         at_junction = np.where(self._reached, by_area[self._relaxation.areas.of_junction], 0.0)

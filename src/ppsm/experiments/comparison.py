@@ -253,7 +253,7 @@ def _refuse_another_demand(job: Job, ledger: Ledger) -> None:
     mine = mark_of(job.secret, cell_name(setting.case, setting.power_stress), ledger) + "\n"
     if not marker.exists():
         write_atomically(marker, mine, mode=OWNER_MODE)
-    elif marker.read_text(encoding="utf-8") != mine:
+    elif marker.read_bytes() != mine.encode():  # bytes, since a damaged file may be no text
         raise InputError(
             f"{job.directory} holds the comparison of another demand or cell: choose another directory with "
             "--out."

@@ -188,7 +188,7 @@ def _measured(rows: Sequence[Row], alphas: Sequence[float]) -> str:
     if not said:
         return ""
     return (
-        "Where nothing is published, as in a release by default, a part of epsilon measures the total; the "
+        "Where nothing is published, as in a release by default, a part of epsilon measures totals; the "
         f"markets could then be cleared in {', '.join(said)}."
     )
 

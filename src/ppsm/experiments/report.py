@@ -58,8 +58,8 @@ _PAPER_NOTE = f"The paper's columns are those of {CITATION}."
 _OPTION_NOTES = {
     "prior": f"'+prior' adds public knowledge of each entry up to {PRIOR_SPREAD:.0%}, or as it says.",
     "l1": "'+l1' restores with the L1 distance in place of the paper's L2.",
-    "measured": "'+measured' publishes nothing: a part of epsilon measures the total, the market's public "
-    "model predicts.",
+    "measured": "'+measured' publishes nothing: a part of epsilon measures totals, the market's public model "
+    "predicts.",
     "model": "'+model' predicts with the market's public model in place of published outcomes.",
     "learned": "'+learned' predicts with a regression on an invented public past of the market.",
 }

@@ -84,6 +84,8 @@ def money(dollars: float) -> str:
 
 def percent(value: float) -> str:
     """A small share with two digits that count: 3.1 %, 0.063 %."""
+    if value == 0:
+        return "0 %"
     if value < 0.001:
         return "less than 0.001 %"
     return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"
@@ -109,5 +111,4 @@ def _off(rows: Sequence[Row], whose: str) -> str:
     errors = [error for row in rows if row.feasible and (error := row.absolute_error(whose)) is not None]
     if not errors:
         return "not cleared"
-    mean = float(np.mean(errors))
-    return "unchanged" if mean == 0 else percent(mean)
+    return percent(float(np.mean(errors)))

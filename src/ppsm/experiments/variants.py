@@ -4,7 +4,7 @@
               ``+prior5`` and so on (drawn once per cell and repetition)
 ``+l1``       L1 distance in step 3b, the likelihood of Laplace noise, instead of the paper's L2
 ``+model``    nothing is published: M_L and M_F solve the market's public model
-``+measured`` the same, and a part of epsilon measures the total (:mod:`ppsm.privacy.measurements`)
+``+measured`` the same, and a part of epsilon measures totals (:mod:`ppsm.privacy.measurements`)
 ``+learned``  M_L and M_F learned from a simulated public past of the market at this power stress and alpha
 """
 

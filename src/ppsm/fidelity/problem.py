@@ -18,6 +18,7 @@ from ppsm.arrays import INFINITY, FloatArray, frozen_vector, one_or_each
 from ppsm.errors import InputError, SecretExposureError
 from ppsm.fidelity.tuning import TUNING
 from ppsm.labels import unlabelled
+from ppsm.privacy.measurements import zone_members
 from ppsm.privacy.released import Released
 from ppsm.privacy.sensitive import Sensitive
 
@@ -192,43 +193,57 @@ class Prior:
         return mean, factor / spread**2
 
 
-@dataclass(frozen=True)
-class MeasuredTotal:
-    """A noisy total beside noisy entries, which weighs in by its likelihood.
+@dataclass(frozen=True, eq=False)
+class MeasuredTotals:
+    """Noisy totals beside noisy entries, of all of them or of each zone, which weigh in by their likelihood.
 
-    With noise of scale b on the entries and b' on the total the distance becomes
+    With noise of scale b on entries and b' on totals the distance becomes, with one term for each zone,
 
-        l2:  sum (d - d~)^2 + (b / b')^2 (sum d - total)^2
-        l1:  sum |d - d~|   + (b / b')   |sum d - total|
+        l2:  sum (d - d~)^2 + (b / b')^2 (sum of its d - total)^2
+        l1:  sum |d - d~|   + (b / b')   |sum of its d - total|
+
+    Attributes
+    ----------
+    values
+        The noisy totals.
+    members
+        A row for each: 1 for the entries of its zone, 0 for others.
+    scale, entry_scale
+        The scales of the noise, b' and b.
     """
 
-    value: float
+    values: FloatArray
+    members: FloatArray
     scale: float
     entry_scale: float
 
     @classmethod
     def of(cls, released: object) -> Self | None:
-        """The total that was measured with a release; None without one, and for anything else."""
-        if not isinstance(released, Released) or released.total is None:
+        """The totals that were measured with a release; None without any, and for anything else."""
+        if not isinstance(released, Released) or released.total_scale is None or not released.totals:
             return None
-        record = released.record
-        return None if record.total_scale is None else cls(released.total, record.total_scale, record.scale)
+        members = zone_members(released.zones, released.values.size)
+        return cls(np.array(released.totals), members, released.total_scale, released.scale)
 
     @property
     def ratio(self) -> float:
-        """How many times as exact as an entry the total is."""
+        """How many times as exact as an entry a total is."""
         return self.entry_scale / self.scale
 
+    def missed(self, values: FloatArray) -> FloatArray:
+        """By how much the sums of entries are off each total, in units in which an entry's noise counts."""
+        return np.asarray(self.ratio * (self.members @ values - self.values))
+
     def spread_over(self, values: FloatArray) -> FloatArray:
-        """The entries that are nearest to both measurements, whatever bounds and the market say."""
-        pull = self.ratio**2 / (1.0 + values.size * self.ratio**2)
-        return values + pull * (self.value - float(values.sum()))
+        """The entries that are nearest to all measurements, whatever bounds and the market say."""
+        pull = self.ratio / (1.0 + self.members.sum(axis=1) * self.ratio**2)
+        return np.asarray(values - (pull * self.missed(values)) @ self.members)
 
 
 def measured_entries(released: Released) -> FloatArray:
-    """The entries by all that was measured: corrected by a total where there is one."""
-    total = MeasuredTotal.of(released)
-    return released.values if total is None else total.spread_over(released.values)
+    """The entries by all that was measured: corrected by totals where there are some."""
+    totals = MeasuredTotals.of(released)
+    return released.values if totals is None else totals.spread_over(released.values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.problem import (
     Bands,
     HalfSpaces,
-    MeasuredTotal,
+    MeasuredTotals,
     Method,
     Norm,
     Prior,
@@ -84,8 +84,8 @@ def restore(
     :class:`Bands` has absolute widths), ``bounds`` is a pair (lower, upper) that everybody knows, by
     default ``(0, inf)``. If nothing satisfies the bands and ``elastic`` is set, both are widened by the
     least common factor, which the result reports. ``method`` names one of SCIP's textbook forms instead of
-    our search; they know only the l2 distance and are slower by orders of magnitude. A total that was
-    measured with ``released`` weighs in (:class:`~ppsm.fidelity.problem.MeasuredTotal`).
+    our search; they know only the l2 distance and are slower by orders of magnitude. Totals that were
+    measured with ``released`` weigh in (:class:`~ppsm.fidelity.problem.MeasuredTotals`).
     """
     if target_prices is not None:
         target_prices = aligned(target_prices, follower.parameter_names, "the target price")
@@ -162,8 +162,8 @@ class Restorer:
         checked = bands.checked(self.names)
         public = PublicBounds.of(bounds, self.names)
         strengths = None if prior is None else prior.strengths(self.names, norm)
-        total = MeasuredTotal.of(released)
-        task = _Task(self, values, checked, public, norm, strengths, total, limits or SearchLimits(), method)
+        totals = MeasuredTotals.of(released)
+        task = _Task(self, values, checked, public, norm, strengths, totals, limits or SearchLimits(), method)
         found = task.run(started, elastic=elastic)
         LOG.debug("fidelity: %s, gap %.2g, bands widened by %.4g", found.status, found.gap, found.widening)
         return found
@@ -175,11 +175,11 @@ class Restorer:
         bounds: PublicBounds,
         norm: Norm,
         prior: tuple[FloatArray, FloatArray] | None,
-        total: MeasuredTotal | None = None,
+        totals: MeasuredTotals | None = None,
     ) -> Core:
         """The scaled problem."""
         return build_core(
-            self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior, total
+            self.scaled, self.sign, self.program.offset, values, bands, bounds, norm, prior, totals
         )
 
     def at_prices(
@@ -296,7 +296,7 @@ class _Task:
     bounds: PublicBounds
     norm: Norm
     prior: tuple[FloatArray, FloatArray] | None
-    total: MeasuredTotal | None
+    totals: MeasuredTotals | None
     limits: SearchLimits
     method: Method
 
@@ -331,7 +331,7 @@ class _Task:
 
     def _core(self, factor: float) -> Core:
         bands = self.bands.widened(factor)
-        return self.restorer.core(self.values, bands, self.bounds, self.norm, self.prior, self.total)
+        return self.restorer.core(self.values, bands, self.bounds, self.norm, self.prior, self.totals)
 
     def _widen(self, started: float) -> tuple[float, float, Core, _Found]:
         """Find the least widening, then solve with it; the time limit holds for all of it."""

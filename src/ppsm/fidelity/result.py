@@ -64,9 +64,14 @@ class FidelityResult(Viewed):
             and self.certificate.faithful
         )
 
+    @property
+    def bands_in_words(self) -> str:
+        """Whether the bands are those that were asked for."""
+        return "bands as asked" if self.widening == 1.0 else f"bands widened by {self.widening:.4g}"
+
     def _view(self) -> View:
         proof = "certified" if self.certified else f"gap {self.gap:.2g}"
-        headline = f"{self.status}, {proof}, bands widened by {self.widening:.4g} {self.explanation}".strip()
+        headline = f"{self.status}, {proof}, {self.bands_in_words} {self.explanation}".strip()
         return View(headline, entry_rows(self.labels, self.parameter), ("entry", "faithful"))
 
     def to_series(self) -> "pd.Series[float]":

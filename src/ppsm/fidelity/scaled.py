@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray, SparseMatrix
 from ppsm.bilevel.kkt import Multipliers, multipliers_of
-from ppsm.fidelity.problem import Bands, HalfSpaces, MeasuredTotal, Norm, PublicBounds
+from ppsm.fidelity.problem import Bands, HalfSpaces, MeasuredTotals, Norm, PublicBounds
 from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.qp import SlicedMatrix
@@ -186,23 +186,31 @@ class ScaledFollower:
         return row_lower, row_upper, column_lower, column_upper
 
 
-@dataclass(frozen=True)
-class TotalTerm:
-    """``curvature (sum d - target)^2 + weight |sum d - target|``: what a measured total adds."""
+@dataclass(frozen=True, eq=False)
+class TotalTerms:
+    """``curvature (sum d - target)^2 + weight |sum d - target|`` of each zone: measured totals.
 
-    target: float
+    ``members`` has a row for each zone, with 1 for its entries.
+    """
+
+    members: FloatArray
+    targets: FloatArray
     curvature: float
     weight: float
 
+    def off(self, parameter: FloatArray) -> FloatArray:
+        """How far the sums are off their targets."""
+        return np.asarray(self.members @ parameter - self.targets)
+
     def of(self, parameter: FloatArray) -> float:
-        """What it is worth at a parameter vector."""
-        off = float(parameter.sum()) - self.target
-        return self.curvature * off**2 + self.weight * abs(off)
+        """What they are worth at a parameter vector."""
+        off = self.off(parameter)
+        return float((self.curvature * off**2 + self.weight * np.abs(off)).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """``min sum curvature e^2 + slope e + weight |e| + constant + total``, faithful ``d = reference + e``.
+    """``min sum curvature e^2 + slope e + weight |e| + constant + totals``, faithful ``d = reference + e``.
 
     Faithful: ``lower <= d <= upper``, ``value_lower <= V(d) <= value_upper`` and some optimal dual of V(d)
     has prices in ``[price_lower, price_upper]``; infinite limits mean that nothing is asked.
@@ -220,7 +228,7 @@ class Core:
     value_upper: float
     price_lower: FloatArray
     price_upper: FloatArray
-    total: TotalTerm | None = None
+    totals: TotalTerms | None = None
 
     @property
     def has_value_band(self) -> bool:
@@ -240,20 +248,20 @@ class Core:
     @cached_property
     def is_least_squares(self) -> bool:
         """Whether the distance is a weighted sum of squares around the reference, as in the paper."""
-        separable = self.total is None and not self.slope.any() and not self.weight.any()
+        separable = self.totals is None and not self.slope.any() and not self.weight.any()
         return bool(separable and (self.curvature > 0).all())
 
     @cached_property
     def is_sum_of_sizes(self) -> bool:
         """Whether the distance is a weighted sum of sizes of moves from the reference: l1 without more."""
-        separable = self.total is None and not self.slope.any() and not self.curvature.any()
+        separable = self.totals is None and not self.slope.any() and not self.curvature.any()
         return bool(separable and (self.weight > 0).all())
 
     @property
     def in_squares(self) -> "Core":
         """The same bands with the sum of squares for a distance."""
         nothing, one = np.zeros_like(self.reference), np.ones_like(self.reference)
-        return replace(self, curvature=one, slope=nothing, weight=nothing, constant=0.0, total=None)
+        return replace(self, curvature=one, slope=nothing, weight=nothing, constant=0.0, totals=None)
 
     @cached_property
     def shift(self) -> FloatArray:
@@ -268,7 +276,9 @@ class Core:
         """The distance of a parameter vector."""
         move = parameter - self.reference
         terms = self.curvature * move**2 + self.slope * move + self.weight * np.abs(move)
-        return float(terms.sum()) + self.constant + (0.0 if self.total is None else self.total.of(parameter))
+        return (
+            float(terms.sum()) + self.constant + (0.0 if self.totals is None else self.totals.of(parameter))
+        )
 
     def held_at(self, parameter: FloatArray) -> IntArray:
         """Which entries sit at a public bound: -1 at the lower, 1 at the upper, 0 at none."""
@@ -285,7 +295,7 @@ class Core:
     def least(self) -> float:
         """The distance of the nearest vector within the public bounds: no faithful one is nearer.
 
-        Without what a measured total adds, which is never negative.
+        Without what measured totals add, which is never negative.
         """
         centre = self.reference
         if self.slope.any():
@@ -295,7 +305,7 @@ class Core:
                 -np.sign(self.slope) * np.maximum(0.0, np.abs(self.slope) - self.weight) / (2 * curved)
             )
             centre = centre + np.where(self.curvature > 0, stationary, 0.0)
-        return replace(self, total=None).objective(np.clip(centre, self.lower, self.upper))
+        return replace(self, totals=None).objective(np.clip(centre, self.lower, self.upper))
 
     @cached_property
     def negligible(self) -> float:
@@ -313,7 +323,7 @@ def build_core(
     bounds: PublicBounds,
     norm: Norm,
     prior: tuple[FloatArray, FloatArray] | None,
-    total: MeasuredTotal | None = None,
+    totals: MeasuredTotals | None = None,
 ) -> Core:
     """Scale a problem, turn it into a minimisation, and complete the square of its distance.
 
@@ -363,13 +373,14 @@ def build_core(
         value_upper=value_limits[1],
         price_lower=price_limits[0],
         price_upper=price_limits[1],
-        total=None if total is None else _total_term(total, norm, quantity),
+        totals=None if totals is None else _total_terms(totals, norm, quantity),
     )
 
 
-def _total_term(total: MeasuredTotal, norm: Norm, quantity: float) -> TotalTerm:
-    target, ratio = total.value / quantity, total.ratio
-    return TotalTerm(target, ratio**2, 0.0) if norm == "l2" else TotalTerm(target, 0.0, ratio)
+def _total_terms(totals: MeasuredTotals, norm: Norm, quantity: float) -> TotalTerms:
+    targets, ratio = totals.values / quantity, totals.ratio
+    curvature, weight = (ratio**2, 0.0) if norm == "l2" else (0.0, ratio)
+    return TotalTerms(totals.members, targets, curvature, weight)
 
 
 # A bound of a column: (column, whether it is the upper one).

@@ -77,7 +77,10 @@ def solve_textbook(
     """
     need_scip(f"the textbook form '{form}'")
     if not core.is_least_squares:
-        raise InputError("the textbook forms know only the l2 distance; use norm='l2'.")
+        raise InputError(
+            "the textbook forms know only the l2 distance, without measured totals; use norm='l2' and "
+            "entries alone, or method='search'."
+        )
     started = time.perf_counter()
     kkt = build_kkt(_game(core))
     reformulation = _complementarity(kkt, form, assumed_m)

@@ -205,6 +205,10 @@ class FollowerSide(Protocol):
     def public_bounds(self) -> tuple[FloatArray, FloatArray]:
         """What everybody knows about the entries: least and largest value of each."""
 
+    @property
+    def public_zones(self) -> tuple[int, ...]:
+        """The zone of each entry, counted from 0, where prices may differ; empty where all are in one."""
+
     def row_prices(self, follower_prices: FloatArray) -> FloatArray:
         """The market's prices among the prices of all rows of the sensitive follower."""
 
@@ -218,13 +222,36 @@ class FollowerSide(Protocol):
         """
 
 
+def insist_on_market(result: MarketResult, side: FollowerSide) -> None:
+    """Refuse figures of another market: asked before they are noted or anything is charged for them."""
+    _insist_on_names("prices", result.price_names, side.price_names)
+    if result.felt is not None:
+        _insist_on_names("decision", result.felt_names, side.felt_names)
+
+
+def _insist_on_names(what: str, found: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    if found == expected:
+        return
+    missing = [name for name in expected if name not in set(found)]
+    unknown = [name for name in found if name not in set(expected)]
+    if missing:
+        difference = f"have no figure for '{missing[0]}' ({len(missing)} missing)"
+    elif unknown:
+        difference = f"have '{unknown[0]}', which the market has not"
+    else:
+        difference = f"are in another order, beginning with '{found[0]}'"
+    raise InputError(
+        f"the {what} of the published figures {difference}; expected the {len(expected)} names of this "
+        f"market in its order, beginning with '{expected[0]}': 'ppsm case template CASE --published' has the "
+        "form."
+    )
+
+
 def published_decision(result: MarketResult, side: FollowerSide) -> Decision:
     """The decision that was published with a market result, as the one of step 2b."""
-    if result.felt is None or result.felt_names != side.felt_names:
-        raise InputError(
-            f"the published decision has {len(result.felt_names)} figures, the game's {len(side.felt_names)} "
-            f"beginning with '{side.felt_names[0]}': publish the decision of this game."
-        )
+    if result.felt is None:
+        raise InputError("no decision was published with the figures: publish it, or decide in step 2b.")
+    _insist_on_names("decision", result.felt_names, side.felt_names)
     return Decision(
         result.felt, result.felt_names, "as published", result.leader_cost, Status.INCUMBENT, "as published"
     )

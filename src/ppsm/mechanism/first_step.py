@@ -1,7 +1,7 @@
 """``Laplace``: step 1 alone, which is the first step of every mechanism; and the ``Release`` they all return.
 
 Only this step takes a :class:`~ppsm.privacy.Sensitive`. It refuses first whatever the later steps would
-refuse after the charge, then measures: entries, and the total where a mechanism asks for it.
+refuse after the charge, then measures: entries, and totals where a mechanism asks for them.
 """
 
 import logging
@@ -110,6 +110,13 @@ class Laplace:
         ``recipient`` and ``keep`` are as in :meth:`ppsm.LaplaceMechanism.release`.
         """
         measurement = self._suited(secret, coordination, predictor)
+        self.insist_on_provenance(predictor, ledger)
+        noisy = measurement.release(secret, ledger=ledger, purpose=purpose, recipient=recipient, keep=keep)
+        LOG.info("step 1: charged epsilon %g at alpha %g to %s", self.epsilon, self.alpha, ledger.path)
+        return noisy
+
+    def insist_on_provenance(self, predictor: Predictor | None, ledger: Ledger) -> None:
+        """Refuse what the later steps would use if it may carry the truth, or the ledger does not know it."""
         for what, provenance in self._provenances(predictor):
             provenance.refuse_unknown(what, ledger)
         publication = None if predictor is None else predictor.publication
@@ -118,9 +125,6 @@ class Laplace:
                 "The predictor rests on figures that this ledger has not noted as they are, expected a "
                 "publication of its own for a private release: note it with note_publication(...)."
             )
-        noisy = measurement.release(secret, ledger=ledger, purpose=purpose, recipient=recipient, keep=keep)
-        LOG.info("step 1: charged epsilon %g at alpha %g to %s", self.epsilon, self.alpha, ledger.path)
-        return noisy
 
     def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
         """Refuse what step 1 would be refused for its cost, before there is a game; nothing is charged."""
@@ -218,7 +222,7 @@ class Laplace:
     ) -> Dossier:
         """How a release came about; the log has the steps after the first."""
         # How long step 1 took may depend on the secret.
-        measured = {"values": noisy.values.tolist(), "total": noisy.total}
+        measured = {"values": noisy.values.tolist(), "totals": list(noisy.totals)}
         first = Step("1", FOLLOWER, ("secret demand",), measured, None, None)
         return Dossier(
             mechanism=self._parameters(),

@@ -8,6 +8,7 @@ from typing import Any
 from ppsm.mechanism.coordination import reading
 from ppsm.mechanism.theory import CONFIDENCE, CostOfPrivacy, NoiseSize, nearness
 from ppsm.privacy.laplace import LaplaceMechanism
+from ppsm.privacy.measurements import zone_count
 from ppsm.privacy.record import ReleaseRecord
 
 
@@ -110,7 +111,8 @@ def faithful_distance(
         "mean would need that on every draw, so none is given"
     )
     # A measured total is one more number with noise of its own, in units of which it weighs in.
-    size = NoiseSize(record.dimension + (record.total_scale is not None))
+    totals = 0 if record.total_scale is None else zone_count(record.zones)
+    size = NoiseSize(record.dimension + totals)
     if norm == "l1":
         return Distance(likely_l1=factor * record.scale * size.likely_l1, premise=premise)
     likely = factor * record.scale * size.likely_l2

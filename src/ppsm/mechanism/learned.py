@@ -186,7 +186,9 @@ class Learned:
             purpose = {str(key): value for key, value in content.get("trained_for", {}).items()}
             provenance = Provenance.from_dict(content["provenance"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}).") from None
+            raise FileFormatError(
+                f"{path} is not a model that ppsm wrote ({error}): train it again."
+            ) from None
         shape = (len(entries), 1 + len(prices))
         if matrix.shape != shape or offset.shape != shape[1:] or not np.isfinite(matrix).all():
             raise FileFormatError(
@@ -220,7 +222,7 @@ def _content(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"the model {path} cannot be read ({error.strerror}): check the path.") from None
     except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}).") from None
+        raise FileFormatError(f"{path} is not a model that ppsm wrote ({error}): train it again.") from None
     return of_format(content, FORMAT, f"The model {path}")
 
 

@@ -3,8 +3,8 @@
 ===== ======== ============================== ========================================================
 step  party    sees                           does
 ===== ======== ============================== ========================================================
-1     follower D, the secret                  D~ = D + Laplace noise, and where nothing is published the total
-                                              with noise of its own; the ledger is charged first, once
+1     follower D, the secret                  D~ = D + Laplace noise, and where nothing is published totals
+                                              with noise of their own; the ledger is charged first, once
 2a    leader   D~, public                     M_L predicts prices
 2b    leader   D~, public, predicted prices   decides with these prices fixed, sends the decision
 2c    leader   D~, public, published cost     of a published decision: what its cost says about D, sent too
@@ -24,7 +24,7 @@ from typing import ClassVar
 from ppsm.errors import InputError
 from ppsm.fidelity.problem import Bands, Norm, SearchLimits
 from ppsm.fidelity.result import FidelityResult
-from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide
+from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, insist_on_market
 from ppsm.mechanism.dossier import Parameters
 from ppsm.mechanism.first_step import Laplace, Release
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance
@@ -42,6 +42,7 @@ from ppsm.mechanism.steps import (
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.measurements import Split, best_share
 from ppsm.privacy.provenance import Provenance
+from ppsm.privacy.publication import MarketResult
 from ppsm.privacy.released import Released
 from ppsm.privacy.sensitive import Sensitive
 from ppsm.privacy.tuning import TUNING
@@ -82,7 +83,8 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     limits
         Of the search in step 3b.
     total_share
-        What of epsilon goes to a measurement of the total. By default all stays with the entries where the
+        What of epsilon goes to a measurement of the total, or of those of the zones of the game
+        (``public_zones`` of the coordination). By default all stays with the entries where the
         predictions rest on published figures, as in the paper, and else what
         :mod:`ppsm.privacy.measurements` says.
     """
@@ -108,12 +110,12 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         return tuple(replace(self.noise, total_share=share) for share in shares)
 
     def _measurement(self, coordination: FollowerSide, predictor: Predictor | None) -> LaplaceMechanism:
-        """Entries and, where nothing is published, the total."""
+        """Entries and, where nothing is published, the total or those of zones."""
         share = self.total_share
         if share is None:
             is_published = predictor is not None and predictor.publication is not None
             share = 0.0 if is_published else best_share(self.noise.scale, *coordination.public_bounds)
-        return replace(self.noise, total_share=share)
+        return replace(self.noise, total_share=share, zones=coordination.public_zones)
 
     def process(
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
@@ -197,6 +199,13 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
                 f"the prior has {self.prior.mean.size} entries, the data have {secret.dimension}: pass one "
                 "for each."
             )
+        if predictor is not None and predictor.publication is not None:
+            self.insist_on_published(predictor.publication.result, coordination)
+
+    def insist_on_published(self, result: MarketResult, side: FollowerSide) -> None:
+        """Refuse published figures that the later steps cannot use, before they are noted or charged for."""
+        insist_on_market(result, side)
+        self.bands(Prediction(result.value, result.prices), side).checked(side.entry_names)
 
     def _provenances(self, predictor: Predictor | None) -> list[tuple[str, Provenance]]:
         own = [] if self.prior is None else [("prior", self.prior.provenance)]

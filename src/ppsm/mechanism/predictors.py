@@ -18,7 +18,7 @@ from ppsm.fidelity.problem import SearchLimits, measured_entries
 from ppsm.fidelity.restore import restore
 from ppsm.games.follower import Follower
 from ppsm.labels import aligned
-from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, reading
+from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, insist_on_market, reading
 from ppsm.privacy.provenance import Provenance
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import integer
@@ -140,12 +140,7 @@ class PublicOutcome:
 
     def _published(self, coordination: FollowerSide) -> FloatArray:
         result = self.publication.result
-        if result.price_names != coordination.price_names:
-            raise InputError(
-                f"the publication of '{self.publication.dataset}' has {len(result.price_names)} prices "
-                f"beginning with '{result.price_names[0]}', the game has {len(coordination.price_names)} "
-                f"beginning with '{coordination.price_names[0]}': publish the outcome of this game."
-            )
+        insist_on_market(result, coordination)
         return result.prices
 
 
@@ -175,7 +170,7 @@ class ModelBased:
         return self._solved(follower, self._feasible(follower, noisy, coordination), coordination)
 
     def _feasible(self, follower: Follower, noisy: Released, coordination: FollowerSide) -> FloatArray:
-        """The vector nearest to all that was measured, a total too, that the market can serve."""
+        """The vector nearest to all that was measured, totals too, that the market can serve."""
         limits = SearchLimits(seconds=self.seconds)
         found = restore(follower, noisy, bounds=coordination.public_bounds, limits=limits)
         if not found.status.has_answer:

@@ -12,7 +12,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.errors import InputError
 from ppsm.fidelity.certificate import certify
-from ppsm.fidelity.problem import MeasuredTotal
+from ppsm.fidelity.problem import MeasuredTotals
 from ppsm.mechanism.coordination import Outcome
 from ppsm.mechanism.first_step import Release
 from ppsm.mechanism.theory import nearness, size_of
@@ -47,9 +47,9 @@ def distances_for_owner(secret: Sensitive, release: Release) -> OwnerOnly[Distan
 def distances(truth: FloatArray, release: Release) -> Distances:
     """The same for a true vector that is public test data."""
     noise = release.noisy.values - truth
-    total = MeasuredTotal.of(release.noisy)
+    totals = MeasuredTotals.of(release.noisy)
     # In the metric of step 3b: a total weighs as its noise is small beside that of an entry.
-    measured = noise if total is None else np.append(noise, total.ratio * (total.value - truth.sum()))
+    measured = noise if totals is None else np.append(noise, totals.missed(truth))
     moved = release.released.values - truth
     made = release.dossier.mechanism
     has_bound = made.prior is None and made.norm == "l2"

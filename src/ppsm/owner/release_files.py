@@ -65,7 +65,10 @@ def read_release(directory: Path) -> Dossier | None:
     file = directory / DOSSIER
     if not file.exists():
         return None
-    text = file.read_text(encoding="utf-8")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{file} is no text: restore it, or choose another directory.") from None
     dossier = Dossier.from_json(text)
     if not (directory / EVALUATION).exists():
         return dossier
@@ -131,6 +134,8 @@ def read_prior(path: Path, case: Case) -> PublicPrior:
                 index,
                 f"node '{row.node}' is no delivery of the case '{case.name}'; correct the name.",
             )
+        if not np.isnan(mean[order[row.node]]):
+            fail(path.name, index, f"node '{row.node}' occurs twice; keep one row for each delivery.")
         mean[order[row.node]], spread[order[row.node]] = row.mean_mwh, row.spread_mwh
     for name, index in order.items():
         if np.isnan(mean[index]):

@@ -28,7 +28,7 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import InputError, PrivacyError
 from ppsm.privacy.ledger.balance import price
 from ppsm.privacy.ledger.roles import Ledger, now
-from ppsm.privacy.measurements import Split, exact_total, float_above, on_grid
+from ppsm.privacy.measurements import Split, checked_zones, exact_totals, float_above, on_grid, zone_count
 from ppsm.privacy.noise import ExactLaplace, scale_for
 from ppsm.privacy.record import NoiseSource, ReleaseRecord, integer, positive_number
 from ppsm.privacy.released import Released
@@ -48,6 +48,9 @@ class LaplaceMechanism:
     total_share
         What of epsilon goes to a measurement of the total (:mod:`ppsm.privacy.measurements`); at 0, the
         default, only entries are measured.
+    zones
+        For each entry the number of its zone, counted from 0: the total of each zone is measured instead, for
+        the same loss. By default all entries are in one.
 
     Attributes
     ----------
@@ -55,7 +58,7 @@ class LaplaceMechanism:
         The scale of the noise on every entry: ``alpha / epsilon``, moved up where the quotient of floats
         falls short of it; with what of epsilon the total leaves.
     total_scale
-        That of the noise on the total, ``None`` where it is not measured.
+        That of the noise on each total, ``None`` where none is measured.
     """
 
     name: ClassVar[str] = "laplace"
@@ -63,6 +66,7 @@ class LaplaceMechanism:
     alpha: float
     epsilon: float = 1.0
     total_share: float = 0.0
+    zones: tuple[int, ...] = ()
     scale: float = field(init=False, repr=False)
     total_scale: float | None = field(init=False, repr=False)
 
@@ -72,6 +76,8 @@ class LaplaceMechanism:
         store(self, "epsilon", positive_number(self.epsilon, "epsilon"))
         split = Split.of(self.epsilon, self.total_share)
         store(self, "scale", scale_for(self.alpha, split.entries))
+        # Without totals zones say nothing.
+        store(self, "zones", () if split.total is None else checked_zones(self.zones))
         if split.total is None:
             store(self, "total_scale", None)
         else:
@@ -125,17 +131,18 @@ class LaplaceMechanism:
                 "is claimed: install the version of OpenDP that ppsm pins; nothing was charged or released."
             )
         noise = ExactLaplace(size=secret.dimension, scale=self.scale)
-        on_total = None if self.total_scale is None else ExactLaplace(size=1, scale=self.total_scale)
+        count, scale = zone_count(self.zones), self.total_scale
+        on_totals = None if scale is None else ExactLaplace(size=count, scale=scale)
         noted = keep is not None or secret.day is not None
         receipt = ledger.spend(draft, noted=noted)
         values = apply_sealed(secret, noise.add_to)
-        total = None if on_total is None else self._measured_total(secret, on_total.add_to)
+        totals = () if on_totals is None else self._measured_totals(secret, on_totals.add_to)
         released = Released(
             values=values,
             entry_names=secret.entry_names,
             record=receipt.record,
             receipt=receipt,
-            total=total,
+            totals=totals,
         )
         if keep is not None:
             keep(released)
@@ -143,10 +150,13 @@ class LaplaceMechanism:
             ledger.note_draw(receipt, released.noise_content)
         return released
 
-    def _measured_total(self, secret: Sensitive, add_noise: Callable[[FloatArray], FloatArray]) -> float:
-        """The total with noise of its own."""
-        alpha = self.alpha
-        return apply_sealed(secret, lambda array: float(add_noise(np.array([exact_total(array, alpha)]))[0]))
+    def _measured_totals(
+        self, secret: Sensitive, add_noise: Callable[[FloatArray], FloatArray]
+    ) -> tuple[float, ...]:
+        """The total of each zone with noise of its own."""
+        alpha, zones = self.alpha, self.zones
+        noisy = apply_sealed(secret, lambda array: add_noise(exact_totals(array, alpha, zones)))
+        return tuple(noisy.tolist())
 
     def check_budget(self, secret: Sensitive, ledger: Ledger) -> None:
         """Refuse what :meth:`release` would refuse for its cost, and charge nothing; for work done before."""
@@ -172,11 +182,13 @@ class LaplaceMechanism:
         values = apply_sealed(
             secret, lambda array: array + generator.laplace(scale=self.scale, size=array.shape)
         )
-        total, on_total = None, self.total_scale
-        if on_total is not None:
-            total = self._measured_total(secret, lambda sums: sums + generator.laplace(scale=on_total))
+        totals: tuple[float, ...] = ()
+        if (scale := self.total_scale) is not None:
+            totals = self._measured_totals(
+                secret, lambda sums: sums + generator.laplace(scale=scale, size=sums.shape)
+            )
         return Released(
-            values=values, entry_names=secret.entry_names, record=record, receipt=None, total=total
+            values=values, entry_names=secret.entry_names, record=record, receipt=None, totals=totals
         )
 
     def perturb_public(self, values: ArrayLike) -> FloatArray:
@@ -200,6 +212,7 @@ class LaplaceMechanism:
             epsilon=self.epsilon,
             scale=self.scale,
             total_scale=self.total_scale,
+            zones=self.zones,
             unit=secret.unit,
             dimension=secret.dimension,
             dataset=secret.dataset,

@@ -9,6 +9,11 @@ sum can move by more than its terms did. So each entry is put on a grid of a pow
 added, and their sum is held within what a float can say exactly. An entry that moves by alpha moves there by
 at most alpha rounded up to the grid, a millionth more, which is what the noise is made for.
 
+Where it is public that entries fall into **zones**, such as parts of a network that may have prices of their
+own, the total of each zone is measured instead. An entry is in one zone, so one entry that moves by alpha
+moves one of these totals by alpha, and all of them together cost what the one would. Their sum is less exact
+than one total; what each zone needs, which is what prices are made of where zones differ, is far more so.
+
 How epsilon is split is chosen from public data alone. More of it on the total makes the market's value exact,
 which is what the leader feels; more on the entries makes those exact, which is what the network feels.
 Neither can be said to matter more in general, so the split minimises the **product** of the two mean squared
@@ -20,13 +25,15 @@ entries, with v = 2 (alpha / epsilon)^2,
 
 Bounds are not taken to tell the total: entries such as demands rise and fall together. With many entries and
 wide bounds s is 1/2. Of few entries the noisy sum is good enough, and all of epsilon stays with them (s = 0).
-Where bounds say more than noisy entries do, most of it goes to the total.
+Where bounds say more than noisy entries do, most of it goes to the total. Zones leave the split as it is.
 """
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
+from numbers import Integral
 
 import numpy as np
 
@@ -44,7 +51,7 @@ _DIGITS = 15
 
 @dataclass(frozen=True)
 class Split:
-    """What of a release's epsilon the entries and their total get; no ``total`` is measured at None."""
+    """What of a release's epsilon the entries and their totals get; no ``total`` is measured at None."""
 
     entries: float
     total: float | None
@@ -95,9 +102,45 @@ def on_grid(distance: float, alpha: float) -> Fraction:
     return math.ceil(Fraction(distance) / step) * step
 
 
-def exact_total(values: FloatArray, alpha: float) -> float:
-    """The sum of all entries on the grid of ``alpha``."""
-    return _as_float(sum(_steps(values, alpha)), alpha)
+def zone_numbers(names: Sequence[str]) -> tuple[int, ...]:
+    """The zones of entries that have names, counted as they occur; empty where all are in one."""
+    number = {name: count for count, name in enumerate(dict.fromkeys(names))}
+    return tuple(number[name] for name in names) if len(number) > 1 else ()
+
+
+def checked_zones(zones: Sequence[int], dimension: int | None = None) -> tuple[int, ...]:
+    """The zone of each of so many entries, counted from 0; empty where all are in one."""
+    found = tuple(zones) if isinstance(zones, Iterable) else (zones,)
+    if not found:
+        return ()
+    entries = len(found) if dimension is None else dimension
+    whole = all(isinstance(zone, Integral) and not isinstance(zone, bool) for zone in found)
+    # Not the range up to the largest: a file may say any number, and that many are no list to make.
+    if len(found) != entries or not whole or sorted(set(found)) != list(range(len(set(found)))):
+        raise InputError(
+            f"the zones of {entries} entries cannot be used; expected for each entry the number of its zone, "
+            "counted from 0 and without gaps, or none at all where all are in one."
+        )
+    return tuple(map(int, found)) if max(found) else ()
+
+
+def zone_count(zones: Sequence[int]) -> int:
+    """How many totals are measured."""
+    return max(zones, default=0) + 1
+
+
+def zone_members(zones: Sequence[int], dimension: int) -> FloatArray:
+    """A row for each zone: 1 for its entries, 0 for all others."""
+    of_entry = np.zeros(dimension, dtype=np.int64) if not zones else np.array(zones)
+    return np.asarray(of_entry[None, :] == np.arange(zone_count(zones))[:, None], dtype=np.float64)
+
+
+def exact_totals(values: FloatArray, alpha: float, zones: Sequence[int] = ()) -> FloatArray:
+    """The sums of the entries of each zone on the grid of ``alpha``."""
+    sums = [0] * zone_count(zones)
+    for zone, steps in zip(zones or [0] * values.size, _steps(values, alpha), strict=True):
+        sums[zone] += steps
+    return np.array([_as_float(each, alpha) for each in sums])
 
 
 def exact_distance(values: FloatArray, reference: FloatArray, alpha: float) -> float:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ppsm.errors import FileFormatError, InputError
-from ppsm.privacy.measurements import on_grid
+from ppsm.privacy.measurements import checked_zones, on_grid
 
 _MAX_TEXT = 200
 _DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
@@ -54,8 +54,10 @@ class ReleaseRecord:
     scale
         The scale of the noise on every entry, or on the distance; at least ``alpha / epsilon``.
     total_scale
-        The scale of the noise on the total where that was measured too, ``None`` otherwise; the losses of
-        both add up to at most epsilon.
+        The scale of the noise on the total, or that of each zone, where that was measured too, ``None``
+        otherwise; the losses of entries and totals add up to at most epsilon.
+    zones
+        The zone of each entry, counted from 0, where the totals of zones were measured; empty for one total.
     unit
         The unit of the data, and so of ``alpha`` and ``scale``.
     dimension
@@ -92,6 +94,7 @@ class ReleaseRecord:
     asked: Asked = Asked.ENTRIES
     day: str | None = None
     recipient: str | None = None
+    zones: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("alpha", "epsilon", "scale"):
@@ -108,6 +111,9 @@ class ReleaseRecord:
             raise InputError(f"dimension is {self.dimension}, expected at least one entry: pass data.")
         if self.asked is Asked.DISTANCE and self.total_scale is not None:
             raise InputError("a distance was asked for together with a total: ask for each by itself.")
+        object.__setattr__(self, "zones", checked_zones(self.zones, self.dimension))
+        if self.zones and self.total_scale is None:
+            raise InputError("there are zones and no totals of them: measure the totals, or name no zones.")
         dataset_id(self.dataset)
         if self.day is not None:
             day_text(self.day)
@@ -130,7 +136,7 @@ class ReleaseRecord:
             )
 
     def loss_over(self, distance: float) -> Fraction:
-        """The exact privacy loss over a movement of one entry; what was measured adds up."""
+        """The exact privacy loss over a movement of one entry; it moves the total of one zone."""
         moved = Fraction(distance) if self.asked is Asked.ENTRIES else on_grid(distance, self.alpha)
         loss = moved / Fraction(self.scale)
         if self.total_scale is not None:
@@ -151,6 +157,7 @@ class ReleaseRecord:
             "epsilon": self.epsilon,
             "scale": self.scale,
             "total_scale": self.total_scale,
+            "zones": list(self.zones),
             "unit": self.unit,
             "adjacency": str(self.adjacency),
             "asked": str(self.asked),
@@ -174,6 +181,8 @@ class ReleaseRecord:
                 epsilon=fields["epsilon"],
                 scale=fields["scale"],
                 total_scale=fields["total_scale"],
+                # Ledgers outlive versions: records from before there were zones have none.
+                zones=_listed(fields.get("zones", []), "zones"),
                 unit=fields["unit"],
                 adjacency=Adjacency(fields["adjacency"]),
                 dimension=integer(fields["dimension"], "dimension"),
@@ -201,6 +210,13 @@ class ReleaseRecord:
                 f"source, expected {record.private}: the file was altered, so ask for it again."
             )
         return record
+
+
+def _listed(value: object, what: str) -> tuple[Any, ...]:
+    """What a list holds; texts and mappings could be read as one, and mean something else."""
+    if not isinstance(value, list):
+        raise TypeError(f"its {what} are no list")
+    return tuple(value)
 
 
 def positive_number(value: object, name: str) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError, PrivacyError, SecretExposureError
 from ppsm.files import of_format, write_atomically
+from ppsm.privacy.measurements import zone_count
 from ppsm.privacy.record import ReleaseRecord, integer, one_line, positive_number
 from ppsm.privacy.sensitive import Sensitive
 from ppsm.views import View, entry_rows
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-FORMAT = "ppsm-released/3"
+FORMAT = "ppsm-released/4"
 NOT_PRIVATE = "NOT PRIVATE: the noise was drawn from a seed and can be subtracted"
 
 
@@ -158,8 +159,9 @@ class Released:
         The ledger's receipt; ``None`` exactly when the noise was seeded.
     steps
         Names of the post-processing steps that the values went through since.
-    total
-        The noisy total, where it was measured too; ``None`` otherwise, and in what was derived since.
+    totals
+        The noisy total, or that of each zone, where they were measured too; empty otherwise, and in what was
+        derived since.
     """
 
     values: FloatArray
@@ -167,7 +169,7 @@ class Released:
     record: ReleaseRecord
     receipt: Receipt | None
     steps: tuple[str, ...] = ()
-    total: float | None = None
+    totals: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.values, Sensitive):
@@ -185,11 +187,12 @@ class Released:
         )
         for step in self.steps:
             one_line(step, "step")
-        if self.total is not None and not math.isfinite(self.total):
-            raise InputError(f"the noisy total is {self.total}; expected a finite number.")
-        if (self.total is not None) != (self.record.total_scale is not None and not self.steps):
+        if not all(map(math.isfinite, self.totals)):
+            raise InputError(f"the noisy totals are {list(self.totals)}; expected finite numbers.")
+        measured = self.record.total_scale is not None and not self.steps
+        if len(self.totals) != (zone_count(self.record.zones) if measured else 0):
             raise PrivacyError(
-                "A total and the record disagree on whether it was measured: release through "
+                "The totals and the record disagree on what was measured: release through "
                 "LaplaceMechanism.release."
             )
         if (self.receipt is None) == self.private:
@@ -215,8 +218,13 @@ class Released:
 
     @property
     def total_scale(self) -> float | None:
-        """That of the noise on the total, if it was measured."""
+        """That of the noise on each total, if they were measured."""
         return self.record.total_scale
+
+    @property
+    def zones(self) -> tuple[int, ...]:
+        """The zone of each entry, of whose totals; empty where there is one total or none."""
+        return self.record.zones
 
     @property
     def private(self) -> bool:
@@ -226,7 +234,7 @@ class Released:
     @property
     def noise_content(self) -> bytes:
         """What came out of the noise, for the ledger's fingerprint."""
-        return repr((self.values.tolist(), self.total)).encode()
+        return repr((self.values.tolist(), self.totals)).encode()
 
     def derive(self, values: ArrayLike, step: str) -> "Released":
         """Return new values computed from these and public data only: post-processing costs no privacy."""
@@ -237,7 +245,7 @@ class Released:
         vector = frozen_vector(
             values, len(self.entry_names), f"values of the step '{step}'", names=self.entry_names
         )
-        return replace(self, values=vector, steps=(*self.steps, step), total=None)
+        return replace(self, values=vector, steps=(*self.steps, step), totals=())
 
     def __repr__(self) -> str:
         claim = f"alpha={self.record.alpha}, epsilon={self.record.epsilon}" if self.private else NOT_PRIVATE
@@ -282,7 +290,7 @@ class Released:
         content |= {
             "labels": list(self.entry_names),
             "values": self.values.tolist(),
-            "total": self.total,
+            "totals": list(self.totals),
             "steps": list(self.steps),
             "record": self.record.to_dict(),
             "receipt": None if self.receipt is None else self.receipt.to_dict(),
@@ -314,7 +322,7 @@ class Released:
                 record=record,
                 receipt=None if content["receipt"] is None else Receipt.from_dict(content["receipt"], record),
                 steps=_texts(content["steps"], "steps"),
-                total=None if content["total"] is None else float(content["total"]),
+                totals=_numbers(content["totals"], "totals"),
             )
         except KeyError as error:
             raise FileFormatError(f"The release has no field {error}: use one that ppsm wrote.") from None
@@ -338,6 +346,14 @@ def _texts(value: object, what: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise FileFormatError(f"The {what} of the release are not a list of texts: use one that ppsm wrote.")
     return tuple(value)
+
+
+def _numbers(value: object, what: str) -> tuple[float, ...]:
+    if not isinstance(value, list) or not all(type(each) in (int, float) for each in value):
+        raise FileFormatError(
+            f"The {what} of the release are not a list of numbers: use one that ppsm wrote."
+        )
+    return tuple(map(float, value))
 
 
 def require_released(value: object, what: str = "data", *, private: bool = False) -> Released:

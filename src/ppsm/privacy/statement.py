@@ -8,9 +8,10 @@ charged so far, this one included. Its figures:
   ``T`` is the total spent at the distance ``alpha``. One entry that moves by at most ``alpha`` is ``L = T``;
   k entries that move by at most ``alpha`` each, or one that moves by ``k alpha``, is ``L = k T``. A total
   that moves by ``k alpha`` moves its entries by at least as much in sum, so it is hidden no better.
-* **Intervals.** The noise on an entry is Laplace of the record's scale. A total that was measured has Laplace
-  noise of its own scale; else the total of n entries has the sum of n such variables. The intervals hold
-  before anything is repaired, and whoever reads the release can compute them.
+* **Intervals.** The noise on an entry is Laplace of the record's scale. A total that was measured, of all
+  entries or of a zone, has Laplace noise of its own scale; the sum of n entries, or of the totals of n zones,
+  has the sum of n such variables. The intervals hold before anything is repaired, and whoever reads the
+  release can compute them.
 """
 
 import math
@@ -20,7 +21,7 @@ from typing import Any
 
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger.exact import exact_sum
-from ppsm.privacy.measurements import rounding
+from ppsm.privacy.measurements import rounding, zone_count
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import ReleaseRecord
 from ppsm.privacy.released import NOT_PRIVATE, Receipt, Released
@@ -59,10 +60,11 @@ class Interval:
     entry: float
     every_entry: float
     total: float
+    zone: float | None = None
 
     @classmethod
     def of(cls, record: ReleaseRecord, probability: float = PROBABILITY) -> "Interval":
-        """The intervals of a release: one entry, all of them at once, their total as it is known best."""
+        """The intervals of a release: one entry, all at once, their total as it is known best, one zone's."""
         noise = LaplaceMechanism.of_scale(record.scale)
         return cls(
             probability=probability,
@@ -70,24 +72,36 @@ class Interval:
             # n independent entries stay within w together with probability (1 - exp(-w / b))^n.
             every_entry=noise.error_within(probability ** (1.0 / record.dimension)),
             total=_total_within(record, noise, probability),
+            zone=_zone_within(record, probability),
         )
 
     def to_dict(self) -> dict[str, float]:
         """Return the half-widths as plain JSON types."""
-        return {
+        widths = {
             "probability": self.probability,
             "entry": self.entry,
             "every_entry": self.every_entry,
             "total": self.total,
         }
+        return widths if self.zone is None else {**widths, "zone": self.zone}
+
+
+def _zone_within(record: ReleaseRecord, probability: float) -> float | None:
+    """The total of one zone; None where there are none."""
+    if record.total_scale is None or not record.zones:
+        return None
+    own = LaplaceMechanism.of_scale(record.total_scale)
+    largest = max(record.zones.count(zone) for zone in set(record.zones))
+    return own.error_within(probability) + rounding(largest, record.alpha)
 
 
 def _total_within(record: ReleaseRecord, entries: LaplaceMechanism, probability: float) -> float:
-    """From the total's own measurement where there is one, else from the sum of the noisy entries."""
+    """From the sum of the measured totals where there are some, else from that of the noisy entries."""
     if record.total_scale is None:
         return entries.total_within(probability, record.dimension)
     own = LaplaceMechanism.of_scale(record.total_scale)
-    return own.error_within(probability) + rounding(record.dimension, record.alpha)
+    within = own.total_within(probability, zone_count(record.zones))
+    return within + rounding(record.dimension, record.alpha)
 
 
 def statement(released: Released, publication: Publication | None) -> str:
@@ -135,9 +149,10 @@ def _measured(record: ReleaseRecord) -> list[str]:
     """What was asked of the data, where that is more than their entries."""
     if record.total_scale is None:
         return []
+    totals = f"the total of each of {zone_count(record.zones)} zones" if record.zones else "their total"
     return [
         "This release measures two things, each with noise of its own: every entry (Laplace noise of scale "
-        f"{record.scale:,.4g} {record.unit}) and their total (scale {record.total_scale:,.4g} "
+        f"{record.scale:,.4g} {record.unit}) and {totals} (scale {record.total_scale:,.4g} "
         f"{record.unit}); what both lose is charged and counted above."
     ]
 
@@ -169,6 +184,8 @@ def _intervals(record: ReleaseRecord) -> str:
             f", {interval.every_entry:,.4g} {record.unit} on every one of the {record.dimension} at once, "
             f"and {interval.total:,.4g} {record.unit} on their total"
         )
+    if interval.zone is not None:
+        widths += f", {interval.zone:,.4g} {record.unit} on that of a given zone"
     return (
         f"With probability {interval.probability:.0%} the noise of this release is within {widths}, so "
         "anybody can tell the true figures at least to that precision."
@@ -191,7 +208,12 @@ def figures(noisy: Released) -> dict[str, Any] | None:
     if noisy.receipt is None:
         return None
     account, interval = noisy.receipt.account, Interval.of(noisy.record)
-    total = float(noisy.values.sum()) if noisy.total is None else noisy.total
+    total = math.fsum(noisy.totals or noisy.values.tolist())
+    zones = (
+        {}
+        if interval.zone is None
+        else {"intervals_of_zones": [[each - interval.zone, each + interval.zone] for each in noisy.totals]}
+    )
     return {
         "epsilon_in_all": str(account.spent),
         "epsilon_of_this_release": str(noisy.receipt.charged),
@@ -204,4 +226,5 @@ def figures(noisy: Released) -> dict[str, Any] | None:
             for name, value in zip(noisy.entry_names, noisy.values, strict=True)
         },
         "interval_of_the_total": [total - interval.total, total + interval.total],
+        **zones,
     }

@@ -53,6 +53,11 @@ def test_a_directory_that_does_not_exist(tmp_path: Path) -> None:
         Ledger.create(tmp_path / "none" / "ledger.db")
 
 
+def test_a_directory_is_no_ledger(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="is no file, expected a ledger"):
+        Ledger(tmp_path)
+
+
 @pytest.mark.parametrize("content", [b"", b"not a ledger at all", b"\0" * 8192])
 def test_other_files(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "other"

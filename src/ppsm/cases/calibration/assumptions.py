@@ -116,11 +116,18 @@ class Assumptions:
     # Contracted maximum daily quantity: demand at the highest stress with a margin, in round numbers.
     mdq_margin: float = 1.25
     mdq_step_mwh: float = 50.0
+    # The zones of deliveries, by junction; all others are in the zone named last. None: all are in one.
+    zone_at: Mapping[str, str] = field(default_factory=dict, hash=False)
+    zone_elsewhere: str = ""
     # Line pack that a delivery's junction can take up: what this pressure rise stores in half of its pipes.
     pack_swing_bar: float = 0.0
     load_shape: tuple[float, ...] = field(default_factory=winter_load_shape)
     power_stress: tuple[float, ...] = (0.0,)
     gas_stress: tuple[float, ...] = (0.0,)
+
+    def zone_of(self, junction: str) -> str:
+        """Return the zone of deliveries at a junction."""
+        return self.zone_at.get(junction, self.zone_elsewhere)
 
 
 def spread_factor(index: int, spread: float) -> float:
@@ -188,6 +195,9 @@ LIQUEFIED = (SupplyBlock(900.0, 15.0), SupplyBlock(1500.0, 22.0))
 # Plants near the cities reckon with the dearer hubs.
 NEW_YORK_CITY_BUSES = ("74316", "74327", "74341", "74347", "75050", "75405", "5028")
 NEW_ENGLAND_BUSES = ("70002", "71786", "71797", "72926", "73106", "73110", "73171", "73663", "87004")
+# Deliveries on the coast from New York to Philadelphia, and in New England.
+COAST_JUNCTIONS = ("7", "13", "14", "15", "18", "19", "20", "21")
+NEW_ENGLAND_JUNCTIONS = ("55", "57", "58", "61", "62", "63", "64", "66", "67", "68", "70", "71")
 
 NORTHEAST = Assumptions(
     name="northeast",
@@ -227,6 +237,13 @@ NORTHEAST = Assumptions(
         "c32": 9500.0,
         "p38": 1000.0,
     },
+    # What these ways divide has prices of its own in winter, as the hubs of the two coasts have: New England
+    # behind the station and the pipes above, the coast from New York to Philadelphia behind the lines to it.
+    zone_at={
+        **dict.fromkeys(COAST_JUNCTIONS, "coast"),
+        **dict.fromkeys(NEW_ENGLAND_JUNCTIONS, "new-england"),
+    },
+    zone_elsewhere="inland",
     # Half a bar of daily pressure swing: small noise at a dead end is taken up, large noise is not.
     pack_swing_bar=0.5,
     # The paper's stress factors: 6 x 7 cells of 30 repetitions are its 1260 instances.

@@ -392,6 +392,6 @@ def _deliveries(
         step = assumptions.mdq_step_mwh
         contracted = max(1, math.ceil(base_mwh * highest * assumptions.mdq_margin / step)) * step
         rows.append(
-            Delivery(delivery=f"d{row.id}", junction=row.junction, base_mwh=base_mwh, mdq_mwh=contracted)
+            Delivery(f"d{row.id}", row.junction, base_mwh, contracted, assumptions.zone_of(row.junction))
         )
     return tuple(rows)

@@ -60,7 +60,8 @@ class _Layout:
 class DistanceColumns:
     """Columns and rows that leave the distance in single columns: beside answers and moves, after the market.
 
-    One ``t >= |e|`` for each weighted move, and for a measured total ``u = sum d - target`` and ``s >= |u|``.
+    One ``t >= |e|`` for each weighted move; then for each measured total ``u = sum d - target``, of the
+    entries of its zone, and after all of these for each ``s >= |u|``.
     """
 
     matrix: SparseMatrix
@@ -73,7 +74,7 @@ class DistanceColumns:
     @classmethod
     def of(cls, core: Core, answers: int) -> "DistanceColumns":
         """Those of a problem; none where it is a separable sum of squares."""
-        entries, weighted, total = core.reference.size, np.flatnonzero(core.weight), core.total
+        entries, weighted, totals = core.reference.size, np.flatnonzero(core.weight), core.totals
         count, width = weighted.size, answers + entries
         each, moves, sizes = np.arange(count), answers + weighted, width + np.arange(count)
         # t - e >= 0, then t + e >= 0
@@ -81,18 +82,21 @@ class DistanceColumns:
         values = [np.full(count, sign) for sign in (-1.0, 1.0, 1.0, 1.0)]
         lower, upper, cost = np.zeros(2 * count), np.full(2 * count, INFINITY), core.weight[weighted]
         curvature, bounds = np.zeros(count), np.zeros(count)
-        if total is not None:
+        if totals is not None:
+            zone, member = np.nonzero(totals.members)
+            some = np.arange(totals.targets.size)
+            u, s, first = width + count + some, width + count + some.size + some, 2 * count + some
             # sum e - u = target - sum reference, then s - u >= 0 and s + u >= 0
-            off, u, s = total.target - float(core.reference.sum()), width + count, width + count + 1
-            rows += [np.full(entries + 1, 2 * count), 2 * count + np.array([1, 1, 2, 2])]
-            columns += [np.append(answers + np.arange(entries), u), np.array([u, s, u, s])]
-            values += [np.append(np.ones(entries), -1.0), np.array([-1.0, 1.0, 1.0, 1.0])]
-            lower, upper = np.append(lower, [off, 0.0, 0.0]), np.append(upper, [off, INFINITY, INFINITY])
-            curvature, cost = (
-                np.append(curvature, [total.curvature, 0.0]),
-                np.append(cost, [0.0, total.weight]),
-            )
-            bounds = np.append(bounds, [-INFINITY, 0.0])
+            rows += [2 * count + zone, first, *2 * [first + some.size], *2 * [first + 2 * some.size]]
+            columns += [answers + member, u, u, s, u, s]
+            signs = (1.0, -1.0, -1.0, 1.0, 1.0, 1.0)
+            values += [np.full(each.size, sign) for sign, each in zip(signs, columns[-6:], strict=True)]
+            off, nothing = -totals.off(core.reference), np.zeros(some.size)
+            lower = np.concatenate([lower, off, nothing, nothing])
+            upper = np.concatenate([upper, off, np.full(2 * some.size, INFINITY)])
+            curvature = np.concatenate([curvature, nothing + totals.curvature, nothing])
+            cost = np.concatenate([cost, nothing, nothing + totals.weight])
+            bounds = np.concatenate([bounds, nothing - INFINITY, nothing])
         places = np.concatenate(rows), np.concatenate(columns)
         shape = (lower.size, width + cost.size)
         matrix: SparseMatrix = sp.csr_array((np.concatenate(values), places), shape=shape)
@@ -310,11 +314,14 @@ class DistanceLp:
         return NearPoint(bound, parameter, solution.columns[: self._answers])
 
     def _moves_at(self, parameter: FloatArray) -> FloatArray:
-        """The curved columns at a parameter: moves, and for a measured total how far it is missed."""
-        moves = parameter - self.core.reference
-        off = 0.0 if self.core.total is None else float(parameter.sum()) - self.core.total.target
-        full = np.concatenate([np.zeros(self._answers), moves, np.full(self._distance.cost.size, off)])
-        return np.asarray(full[self._curved])
+        """The curved columns at a parameter: moves, and for measured totals how far they are missed."""
+        moves, totals = parameter - self.core.reference, self.core.totals
+        beside = np.zeros(self._distance.cost.size)
+        if totals is not None:
+            off = totals.off(parameter)
+            sizes = beside.size - 2 * off.size
+            beside[sizes : sizes + off.size] = off
+        return np.asarray(np.concatenate([np.zeros(self._answers), moves, beside])[self._curved])
 
     def _program(self) -> LinearProgram:
         core, distance, curved = self.core, self._distance, self._curved.size

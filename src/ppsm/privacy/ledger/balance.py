@@ -32,7 +32,7 @@ from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy.ledger import units
 from ppsm.privacy.ledger.exact import exact_sum
 from ppsm.privacy.ledger.windows import DayLosses
-from ppsm.privacy.measurements import float_above, on_grid
+from ppsm.privacy.measurements import float_above, on_grid, zone_count
 from ppsm.privacy.noise import charged_loss
 from ppsm.privacy.record import Asked, ReleaseRecord, dataset_id, integer, one_line, positive_number
 
@@ -64,7 +64,8 @@ def price(record: ReleaseRecord, alpha: float) -> Decimal:
     entries = _price(record.mechanism, record.scale, alpha, record.dimension)
     if record.total_scale is None:
         return entries
-    return exact_sum(entries, _price(record.mechanism, record.total_scale, moved, 1))
+    # One entry moves the total of one zone, its own.
+    return exact_sum(entries, _price(record.mechanism, record.total_scale, moved, zone_count(record.zones)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ SQLite reported an error.
 
 import os
 import sqlite3
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -172,6 +173,10 @@ class LedgerFile:
     def _identity(self) -> tuple[int, int]:
         """Return what tells the file from another under its path; a file with two names is refused."""
         status = self.path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise LedgerError(
+                f"{self.path} is no file, expected a ledger: give the path of one made by 'ppsm ledger init'."
+            )
         if status.st_nlink > 1:
             raise LedgerError(
                 f"The ledger {self.path} has {status.st_nlink} names (hard links), expected one: remove the "

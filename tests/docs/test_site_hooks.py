@@ -1,0 +1,43 @@
+"""What site builds do to pages, on small pieces of them."""
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+HOOKS = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "site_hooks.py"))
+FROM_ELSEWHERE = '<script src="https://unpkg.com/iframe-worker/shim"></script>'
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("calls :meth:<code>solve</code> once", "calls <code>solve</code> once"),
+        ("(:class:<code>~ppsm.fidelity.MeasuredTotals</code>)", "(<code>MeasuredTotals</code>)"),
+        ("<p>::</p>\n<pre>", "\n<pre>"),
+        ("<p>of the paper::</p>", "<p>of the paper:</p>"),
+        ("<p><code>a::b</code></p>", "<p><code>a::b</code></p>"),
+    ],
+)
+def test_marks_of_sphinx_are_not_shown(written: str, shown: str) -> None:
+    assert HOOKS["on_page_content"](written) == shown
+
+
+def test_pictures_open_in_full_size() -> None:
+    picture = '<img alt="Gas" src="assets/gas.svg" />'
+    content = HOOKS["on_page_content"](f"<p>{picture}</p>")
+    assert content == f'<p><a href="assets/gas.svg" title="Full size">{picture}</a></p>'
+
+
+def test_long_names_in_tables_may_break_where_words_end() -> None:
+    row = "<td><code>{}</code></td><td><code>short_name</code></td>"
+    content = HOOKS["on_page_content"](row.format("test_a_name_longer_than_a_column"))
+    assert content == row.format("test_<wbr>a_<wbr>name_<wbr>longer_<wbr>than_<wbr>a_<wbr>column")
+
+
+def test_no_page_loads_a_script_from_elsewhere() -> None:
+    page = SimpleNamespace(url="gallery/water.html")
+    assert 'src="../assets/file-worker.js"' in HOOKS["on_post_page"](FROM_ELSEWHERE, page=page, config=None)
+    nowhere = HOOKS["on_post_template"](FROM_ELSEWHERE, template_name="404.html", config=None)
+    assert 'src="/assets/file-worker.js"' in nowhere
