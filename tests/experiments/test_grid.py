@@ -1,5 +1,6 @@
 """Grids: sizes of the paper's, seeds shared as they should be, files with one sentence for each mistake."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from ppsm.errors import InputError
 from ppsm.experiments import named, read_experiment
 from ppsm.experiments.grid import adjusted
+from ppsm.experiments.instance import noise_seed
 from ppsm.experiments.variants import Variant
 from tests.experiments.small import SMALL, TOML
 
@@ -31,6 +33,17 @@ def test_batches_hold_a_cell_and_repetition_and_leave_out_what_is_done() -> None
     assert [len(batch) for batch in left] == [7, 8, 8, 8, 8]
 
 
+def test_another_first_repetition_gives_draws_of_their_own() -> None:
+    later = replace(SMALL, first_repetition=SMALL.repetitions).grid
+    assert len(later.keys) == len(SMALL.grid.keys)
+    assert not set(later.keys) & set(SMALL.grid.keys)
+    seeds = [
+        {noise_seed("medium", each) for batch in grid.batches for each in batch}
+        for grid in (SMALL.grid, later)
+    ]
+    assert not seeds[0] & seeds[1]
+
+
 def test_a_file_says_the_same_as_the_class(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
     file.write_text(TOML)
@@ -45,6 +58,7 @@ def test_a_file_says_the_same_as_the_class(tmp_path: Path) -> None:
         ('alphas = ["ten"]', "expected a list, each a number"),
         ("repetitions = 1.5", "expected a whole number"),
         ("repetitions = 0", "0 repetitions were asked for"),
+        ("first_repetition = -1", "first_repetition is -1; they are counted from 0"),
         ("alphas = [-1]", "'alphas' holds -1.0; expected numbers above zero"),
         ("alphas = []", "expected at least one value"),
         ("alphas = [1, 1]", "and none twice"),

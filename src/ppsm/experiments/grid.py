@@ -117,7 +117,8 @@ class Experiment:
     """A grid and the limits that its instances are solved with.
 
     ``mechanisms`` are names of :mod:`ppsm.experiments.variants`; ``etas`` are used for both bands; the limits
-    are those of :class:`~ppsm.experiments.tuning.Limits`.
+    are those of :class:`~ppsm.experiments.tuning.Limits`. The noise of a repetition follows from its number:
+    a grid with another ``first_repetition`` has other draws, which nobody has tuned on.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Experiment:
     etas: tuple[float, ...]
     mechanisms: tuple[str, ...]
     repetitions: int
+    first_repetition: int = 0
     epsilon: float = 1.0
     gap: float = Limits.gap
     clear_seconds: float = Limits.clear_seconds
@@ -147,6 +149,8 @@ class Experiment:
             raise InputError(f"'mechanisms' is {list(self.mechanisms)}; expected none twice.")
         if self.repetitions < 1:
             raise InputError(f"{self.repetitions} repetitions were asked for; expected at least 1.")
+        if self.first_repetition < 0:
+            raise InputError(f"first_repetition is {self.first_repetition}; they are counted from 0.")
         _positive(
             self, "alphas", "etas", "epsilon", "gap", "clear_seconds", "original_seconds", "fidelity_seconds"
         )
@@ -163,7 +167,8 @@ class Experiment:
         Batches of one power stress are together, so that unit commitments are reused.
         """
         case = load_case(self.case)
-        order = product(self.power_stress, range(self.repetitions), self.gas_stress)
+        draws = range(self.first_repetition, self.first_repetition + self.repetitions)
+        order = product(self.power_stress, draws, self.gas_stress)
         return Grid(
             label=f"{self.name} with {self.repetitions} repetitions",
             case=case,
