@@ -1,5 +1,6 @@
 """Whole rounds in memory: the same as in one process, each message answered once, the budget exact."""
 
+import errno
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from ppsm.privacy import Released
 from ppsm.privacy.record import ReleaseRecord
 from ppsm.privacy.released import Receipt
 from ppsm.protocol import desk as desk_module
+from ppsm.protocol import leader_round
 from ppsm.protocol.desk import FollowerDesk, disagreements
 from ppsm.protocol.messages import (
     FailedMessage,
@@ -352,6 +354,29 @@ def test_noise_outlives_a_full_disk(parties: Parties, monkeypatch: pytest.Monkey
 
     parties.leader(Service(desk, LEADER)).run()
     assert not failures
+    assert spent(parties) == 1
+
+
+def test_a_disk_that_takes_no_seal_either_does_not_hide_what_ended_the_round(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader = parties.leader(parties.in_memory(parties.desk()))
+
+    def full(message: Request | Reply, **_: bool) -> None:
+        if message.kind == "noisy":
+            raise ProtocolError("The store of rounds cannot be used: see to the disk.")
+        append(message)
+
+    def no_room(*_: object) -> None:
+        raise OSError(errno.EFBIG, "File too large")
+
+    append = leader.store.append
+    monkeypatch.setattr(leader.store, "append", full)
+    monkeypatch.setattr(leader_round, "write_seal", no_room)
+    with pytest.raises(ProtocolError, match="see to the disk"):
+        leader.run()
+    monkeypatch.undo()
+    parties.leader(parties.in_memory(parties.desk())).run()
     assert spent(parties) == 1
 
 

@@ -10,6 +10,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -120,12 +121,20 @@ class LeaderRound:
     def run(self) -> LeaderResult:
         """The whole round; the same call goes on with one that was stopped, and repeats one that is over."""
         try:
-            return self._run()
-        finally:
-            messages = self.store.messages(self.round_id)
-            if messages:
-                kept = Transcript(kept_by=self.identity.name, messages=messages)
-                write_seal(self.directory, self.identity, kept)
+            result = self._run()
+        except BaseException:
+            # What ended the round is what its caller must hear, also where a full disk takes no seal either.
+            with suppress(OSError, ProtocolError):
+                self._seal()
+            raise
+        self._seal()
+        return result
+
+    def _seal(self) -> None:
+        messages = self.store.messages(self.round_id)
+        if messages:
+            kept = Transcript(kept_by=self.identity.name, messages=messages)
+            write_seal(self.directory, self.identity, kept)
 
     def _run(self) -> LeaderResult:
         noisy = self._asked()
