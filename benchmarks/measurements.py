@@ -5,11 +5,12 @@ Noisy measurements become the nearest demand that can be served; the table says 
 the entries are then off. Measured are the entries alone; entries and total, or totals of the zones,
 over all splits; entries and the market's value, whose sensitivity is the price cap times alpha. Beside them
 stands what no release with this promise can do better (:mod:`benchmarks.least_error`).
-``--figure FILE`` draws the effect of the split.
+``--figure FILE`` draws the effect of the split; ``--leader`` bounds the error of the leader's cost instead,
+where it feels what gas costs (minutes).
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,15 +25,21 @@ from ppsm.figures import save_figure
 from ppsm.figures.colours import BLUE, GREEN, VERMILION
 from ppsm.figures.style import new_figure
 from ppsm.games.follower import Follower
+from ppsm.markets import GasAwareCommitment
 from ppsm.privacy import LaplaceMechanism, Sensitive
 from ppsm.privacy.measurements import best_share
+from ppsm.status import Status
 
 CELLS = ((0.30, 0.1), (0.36, 0.5), (0.48, 0.7), (0.48, 1.1), (0.60, 1.3))
+# Where the leader holds plants back to stay below a step of supply, or pays for it.
+FELT = ((0.36, 0.7), (0.42, 0.9), (0.48, 0.7))
 ALPHAS = (10.0, 100.0, 1000.0)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 TOTAL, ZONES = "total", "zones"
 # Steps of alpha to either side in which somebody may want to tell demands apart.
 CHAIN = 8
+# Of the leader's cost, of which differences of a few per cent are looked at.
+GAP = 1e-3
 Errors = tuple[float, float]
 
 
@@ -41,6 +48,7 @@ class Market:
 
     def __init__(self, power_stress: float, gas_stress: float) -> None:
         case = load_case("northeast")
+        self.power_stress = power_stress
         game = GaucCoordination(case, power_stress)
         self.demand = case.demand_mwh(gas_stress)
         self.bounds, self.zones = game.public_bounds, game.public_zones
@@ -75,21 +83,51 @@ class Market:
 
     def least_error(self, alpha: float) -> float:
         """Per cent of the value that any release is off by in the mean on the worst of some demands."""
-        below, above = (list(self._values_moved(step)) for step in (-alpha, alpha))
-        return 100.0 * least_mean_error(np.array([*below[::-1], self.value, *above]), 1.0) / self.value
+        return 100.0 * least_mean_error(self._along(alpha, self._value), 1.0) / self.value
 
-    def _values_moved(self, step: float) -> Iterator[float]:
-        """The value as one entry after the other moves by alpha, always that which matters most."""
+    def least_leader_error(self, alpha: float, game: GasAwareCommitment) -> float:
+        """The same of the leader's cost; costs are known to the gap of their proofs alone."""
+
+        def cost(demand: FloatArray) -> float | None:
+            found = game.solve(self.power_stress, demand, gap=GAP)
+            return found.leader_cost_usd if found.status is Status.PROVEN_OPTIMAL else None
+
+        costs = self._along(alpha, cost)
+        return 100.0 * least_mean_error(costs, 1.0) / float(costs.mean())
+
+    def _value(self, demand: FloatArray) -> float | None:
+        found = self.follower.solve(demand)
+        return found.value if found.status.has_answer else None
+
+    def _along(self, alpha: float, figure: Callable[[FloatArray], float | None]) -> FloatArray:
+        """A figure of demands of which each differs from the next in one entry by at most alpha.
+
+        The true demand is in the middle; to either side it goes on as long as there is a figure.
+        """
+        below, above = (list(self._known(self._moved(step), figure)) for step in (-alpha, alpha))
+        return np.array([*below[::-1], *self._known([self.demand], figure), *above])
+
+    @staticmethod
+    def _known(
+        demands: Iterable[FloatArray], figure: Callable[[FloatArray], float | None]
+    ) -> Iterator[float]:
+        for demand in demands:
+            found = figure(demand)
+            if found is None:
+                return
+            yield found
+
+    def _moved(self, step: float) -> Iterator[FloatArray]:
+        """One entry after the other moves, always that which matters most to the market's value."""
         demand = self.demand
         for _ in range(CHAIN):
             moved = demand + step * np.eye(demand.size)
             within = ((moved >= self.bounds[0]) & (moved <= self.bounds[1])).all(axis=1)
-            found = [(self.follower.solve(each), each) for each in moved[within]]
-            values = [(outcome.value, each) for outcome, each in found if outcome.status.has_answer]
+            values = [(value, each) for each in moved[within] if (value := self._value(each)) is not None]
             if not values:
                 return
-            value, demand = max(values, key=lambda pair: np.sign(step) * pair[0])
-            yield value
+            _, demand = max(values, key=lambda pair: np.sign(step) * pair[0])
+            yield demand
 
 
 def means(markets: list[Market], draws: int, run: Callable[..., Errors]) -> Errors:
@@ -137,11 +175,24 @@ def draw(rows: list[tuple[float, str, Errors]], chosen: dict[float, float], path
     save_figure(figure, path)
 
 
+def leader_bounds() -> None:
+    """Print the least error of the leader's cost, cell by cell."""
+    game = GasAwareCommitment(load_case("northeast"))
+    for alpha in ALPHAS[1:]:
+        for cell in FELT:
+            least = Market(*cell).least_leader_error(alpha, game)
+            print(f"{alpha:>6g} MWh  {cell}  leader {least:6.3f} % at the least", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=30)
     parser.add_argument("--figure", type=Path, default=None)
+    parser.add_argument("--leader", action="store_true")
     options = parser.parse_args()
+    if options.leader:
+        leader_bounds()
+        return
     markets = [Market(*cell) for cell in CELLS]
     chosen = {alpha: best_share(alpha, *markets[0].bounds) for alpha in ALPHAS}
     rows = []
