@@ -19,6 +19,7 @@ NO_TUNING = {
         "_MARGIN",
         "_DAY_MS",
         "_PANEL_INCHES",
+        "_KEPT_USD_PER_MMBTU",
         "_STEP",
         "_STRAIGHT_BELOW",
         "_ZERO",

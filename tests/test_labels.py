@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from ppsm import Follower, GameCoordination, Sensitive, StackelbergGame, restore
+from ppsm import Follower, GameCoordination, LaplaceMechanism, Sensitive, StackelbergGame, restore
 from ppsm.arrays import as_numbers
 from ppsm.errors import InputError
 from ppsm.labels import aligned, label_text
@@ -69,6 +69,23 @@ def test_a_follower_takes_data_of_any_order_by_their_labels(data: Any) -> None:
         (pd.Series(IN_ORDER), "has no labels .*set them as its index, or pass .to_numpy"),
         (TABLE.loc["north"], "have no value"),
         ({"north": 1.0, ("south", 1): 2.0}, "'north' is no entry"),
+        (TABLE.rename(index=str.upper), "'NORTH, 0', .* are no entry"),
+        (TABLE.rename(index={"north": "north ", "south": "south "}), "'north , 0', .* are no entry"),
+        (TABLE.rename(columns={0: 3}), "'north, 3', 'south, 3' are no entry"),
+        (TABLE.rename_axis(index="hour", columns="zone"), "other axes: rename 'hour' and 'zone'"),
+        (xr.DataArray(TABLE.T.to_numpy(), dims=("zone", "hour")), "'2, 0' .* are no entry"),
+        (xr.DataArray(TABLE.T, dims=("zone", "hour")), "other axes: rename 'zone' and 'hour'"),
+        (pd.DataFrame({"zone": ZONES, "hour": [0, 1], "value": [1.0, 5.0]}), "'0, zone', .* are no entry"),
+        (pd.concat({"mon": SHUFFLED.iloc[:3], "tue": SHUFFLED.iloc[3:]}), "'mon, .* are no entry"),
+        (TABLE.T.to_numpy(), r"has shape \(3, 2\), expected \(6,\)"),
+        (5.0, r"has shape \(1,\), expected \(6,\)"),
+        (TABLE.replace(5.0, np.nan), r"'demand\[south, 1\]' is nan"),
+        (TABLE.astype("Float64").replace(5.0, pd.NA), "must be numbers"),
+        (TABLE * 1e300, "of a size below 1e[+]20"),
+        (TABLE > 2, "must be numbers"),
+        (TABLE.apply(pd.to_timedelta, unit="h"), "must be numbers"),
+        (TABLE.apply(pd.to_datetime, unit="h"), "must be numbers"),
+        (TABLE.astype(str), "must be numbers"),
         ({}, "have no value"),
     ],
 )
@@ -86,9 +103,10 @@ def test_other_labels_are_refused_by_name(data: Any, sentence: str) -> None:
         np.ma.array([1.0, 2.0], mask=[False, True]),
         np.array([(1.0, 2.0)], dtype=[("south", float), ("north", float)]),
         [1 + 2j, 3.0],
+        [True, False],
         (number for number in (1.0, 2.0)),
     ],
-    ids=["text", "some text", "a set", "a mask", "fields", "complex", "a generator"],
+    ids=["text", "some text", "a set", "a mask", "fields", "complex", "truth values", "a generator"],
 )
 def test_what_is_no_vector_of_numbers_is_refused(data: Any) -> None:
     with pytest.raises(InputError, match=r"the data must be numbers; found \w+ with other content: pass"):
@@ -109,6 +127,21 @@ def test_dates_and_whole_numbers_are_written_as_people_do() -> None:
     assert label_text(moment) == label_text(moment.to_datetime64()) == "2026-01-15 08:00"
     assert label_text(np.datetime64("2026-01-15T08:00:05")) == "2026-01-15 08:00:05"
     assert label_text(3.0) == label_text(3) == "3"
+    for written in ("2026-01-15 08:00", "2026-01-15 08:00:00", "2026-01-15T08:00:00.000"):
+        assert label_text(written) == "2026-01-15 08:00"
+    assert label_text("2026-01-15") == "2026-01-15"
+
+
+def test_hours_of_a_time_zone_are_no_hours_without() -> None:
+    hours = pd.date_range("2026-01-15 17:00", periods=2, freq="h")
+    names = [f"d[{label_text(hour)}]" for hour in hours]
+    demand = pd.Series([1.0, 2.0], index=hours)
+    written = demand.rename(index=str)
+    assert aligned(demand, names, "it") == aligned(written, names, "it") == [1.0, 2.0]
+    # The same hours of Greenwich, and the same on another clock's face.
+    for zoned in (demand.shift(freq="h").tz_localize("Europe/Berlin"), demand.tz_localize("Europe/Berlin")):
+        with pytest.raises(InputError, match=r"17:00[+]00:00', .* are no entry|16:00[+]00:00'"):
+            aligned(zoned, names, "it")
 
 
 def test_a_secret_takes_its_names_from_its_labels_and_quotes_none_of_them() -> None:
@@ -130,6 +163,16 @@ def test_bounds_targets_and_released_vectors_are_aligned_too() -> None:
     assert found.to_series()["demand[south, 0]"] == pytest.approx(4.0, abs=1e-6)
     with pytest.raises(InputError, match="the upper bound has other labels"):
         restore(follower, TABLE, bounds=(0.0, upper.drop(columns="south")))
+
+
+def test_a_release_in_another_unit_is_not_cleared_with() -> None:
+    game = StackelbergGame(market(TABLE.to_numpy()))
+    game.leader.add_objective(1 * game.leader.add_variables(lower=0, upper=1, name="idle"))
+    coordination = GameCoordination(game, unit="MWh")
+    secret = Sensitive(TABLE * 1000.0, dataset="d", unit="kWh", entry_names=NAMES)
+    released = LaplaceMechanism(alpha=1.0).simulate(secret, seed=1)
+    with pytest.raises(InputError, match="the release is in kWh, the game is in MWh: convert its values"):
+        coordination.clear(released)
 
 
 def test_a_release_goes_out_with_its_labels(tmp_path: object) -> None:

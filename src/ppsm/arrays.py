@@ -37,26 +37,27 @@ def frozen_vector(
         raise InputError(
             f"{what} has shape {vector.shape}, expected ({length},): pass one number for each entry."
         )
-    bad = np.isnan(vector) if infinite else ~np.isfinite(vector)
+    # Solvers take for infinite what is far enough away.
+    bad = np.isnan(vector) if infinite else ~(np.abs(vector) < INFINITE_FROM)
     if bad.any():
         index = int(np.flatnonzero(bad)[0])
         label = f"'{names[index]}'" if index < len(names) else f"entry {index}"
-        raise InputError(
-            f"{what} of {label} is {vector[index]}, expected a {'number' if infinite else 'finite number'}: "
-            "mend the data."
-        )
+        expected = "number" if infinite else f"finite number (of a size below {INFINITE_FROM:g})"
+        raise InputError(f"{what} of {label} is {vector[index]}, expected a {expected}: mend the data.")
     vector.setflags(write=False)
     return vector
 
 
-def as_numbers(values: ArrayLike, what: str) -> FloatArray:
+def as_numbers(values: ArrayLike, what: str, *, flags: bool = False) -> FloatArray:
     """Return a float array of any shape, or say that these are not numbers.
 
-    Text, complex numbers and masked entries are refused: NumPy would make numbers of them without a word.
+    Text, complex numbers, masked entries and, unless they are ``flags``, truth values are refused: NumPy
+    would make numbers of them without a word.
     """
     try:
         found = np.asarray(values)
-        numbers = None if found.dtype.kind in "USc" else found.astype(np.float64, copy=False)
+        refused = "USc" if flags else "USbc"
+        numbers = None if found.dtype.kind in refused else found.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         numbers = None
     if numbers is None or np.ma.is_masked(values):

@@ -5,6 +5,7 @@ brackets. Labels of several parts (a table of zone x hour, a MultiIndex) may com
 Numbers without labels, such as a list or an array, go by position.
 """
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,8 @@ from numpy.typing import ArrayLike
 from ppsm.errors import InputError
 
 _LISTED = 5
+# A date and time as files and other libraries write it.
+_WRITTEN_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(?::00(?:\.0+)?)?")
 
 
 class NamedVector(Protocol):
@@ -51,14 +54,19 @@ class Labelled:
 
 
 def label_text(label: object) -> str:
-    """A label as people write it: ``2026-01-15 08:00`` for a date, ``3`` for 3.0."""
+    """A label as people write it: ``2026-01-15 08:00`` for a date, ``3`` for 3.0.
+
+    A date of a time zone is written in that of Greenwich, ``2026-01-15 07:00+00:00``: it is no date without.
+    """
     moment = label.to_datetime64() if hasattr(label, "to_datetime64") else label
     if isinstance(moment, np.datetime64) and not np.isnat(moment):
         text = str(moment.astype("datetime64[ns]")).replace("T", " ")
-        return text.removesuffix(".000000000").removesuffix(":00")
+        zone = "" if getattr(label, "tzinfo", None) is None else "+00:00"
+        return text.removesuffix(".000000000").removesuffix(":00") + zone
     if isinstance(label, (float, np.floating)) and float(label).is_integer():
         return str(int(label))
-    return str(label)
+    written = _WRITTEN_MOMENT.fullmatch(text := str(label))
+    return f"{written[1]} {written[2]}" if written else text
 
 
 def entry_name(block: str, parts: Sequence[object]) -> str:
@@ -236,10 +244,11 @@ def _mismatch(
         findings.append(f"{_quoted(absent)} {'has' if len(absent) == 1 else 'have'} no value")
     if twice:
         findings.append(f"{_quoted(twice)} {'has' if len(twice) == 1 else 'have'} more than one value")
-    return (
-        f"{what} has other labels than expected: {'; '.join(findings)}; give one value for each of "
-        f"{_quoted(names)}."
-    )
+    if not findings:
+        axes = " and ".join(f"'{axis}'" for axis in found.axes)
+        return f"{what} has labels that fit, under the names of other axes: rename {axes}."
+    each = "entry" if absent else f"of {_quoted(names)}"
+    return f"{what} has other labels than expected: {'; '.join(findings)}; give one value for each {each}."
 
 
 def _quoted(names: Sequence[str]) -> str:

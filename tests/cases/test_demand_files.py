@@ -36,6 +36,11 @@ GOOD = {
     "GWh in the heading": table(head="Node,Demand [GWh]", factor=1e-3).encode(),
     "kWh in a column": table(head="node,demand,unit", factor=1e3, unit=",kWh").encode(),
     "remarks ahead": b"# of yesterday\n" + table().encode(),
+    "empty lines ahead": b"\n,\n" + table().encode(),
+    "empty columns": table().replace("\n", ",,\n").encode(),
+    "quotation marks": table(head='"node","demand_mwh"').replace("d1,", '"d1",').encode(),
+    "quotation marks and semicolons": european(table(head='"node","demand_mwh"')).encode(),
+    "old line ends": table().replace("\n", "\r").encode(),
 }
 
 
@@ -110,6 +115,28 @@ WRONG = {
     "is a workbook or archive": b"PK\x03\x04",
     "quotation marks that do not end": changed("71.25", '"71.25'),
     "node is empty": changed(NAMES[0] + ",", ","),
+    "row 9: its node is no delivery": f"{table()}Total,520.25\n".encode(),
+    "take out titles": b"Demand of today,\n" + table().encode(),
+    "and further columns": table(head="node,demand_mwh,remark", unit=",71").encode(),
+    "name them so in the first row": table(head=",0").encode(),
+    "has other columns (withheld, they": f"node,{','.join(NAMES)}\nx,71,72,73,74,75,76,77\n".encode(),
+    "save it as one ('CSV UTF-8' in Excel)": table().encode("utf-16-le"),
+    "there are 0 cells under 2 headings; complete the row or remove it": table()
+    .replace("\n", "\n\n")
+    .encode(),
+    "row 2: demand is something else": ("node,demand\n,MWh\n" + table().partition("\n")[2]).encode(),
+    "row 2: demand_mwh is something else": "\n".join(
+        ["node,demand_mwh", *(",".join(reversed(row.split(","))) for row in table().splitlines()[1:])]
+    ).encode(),
+    "row 9: node": (table() + table().splitlines()[1]).encode(),
+}
+WRONG_SHEETS: dict[str, list[list[object]]] = {
+    "take out titles": [["Demand", None], ["node", "demand_mwh"], [NAMES[0], 71.25]],
+    "row 2: demand is something else": [["node", "demand"], [None, "MWh"], [NAMES[0], 71.25]],
+    "row 3: its node is no delivery": [["node", "demand_mwh"], [NAMES[0], 71.25], ["Total", 71.25]],
+    "row 2: demand_mwh is something else": [["node", "demand_mwh"], [NAMES[0], True]],
+    "row 2: demand_mwh is blank": [["node", "demand_mwh"], [NAMES[0], "=71+1"]],
+    "and further columns": [[None, "node", "demand_mwh"], [1, NAMES[0], 71.25]],
 }
 # More of what people put into cells; none is a number.
 NO_NUMBERS = (
@@ -149,6 +176,18 @@ def test_wrong_files_are_refused_in_one_sentence_that_quotes_none_of_their_numbe
     assert sentence in said
     assert said.endswith(".")
     assert not any(text in said for text in ("71", "72.5", "73.25", "n.a.", "d99", "GJ", "nan"))
+
+
+@pytest.mark.parametrize("sentence", list(WRONG_SHEETS))
+def test_wrong_sheets_are_refused_in_one_sentence(sentence: str, tmp_path: Path) -> None:
+    book = Workbook()
+    for row in WRONG_SHEETS[sentence]:
+        book.active.append(row)
+    book.save(tmp_path / "demand.xlsx")
+    with pytest.raises(InputError) as refusal:
+        read_demand(tmp_path / "demand.xlsx", CASE)
+    assert sentence in str(refusal.value)
+    assert "71" not in str(refusal.value)
 
 
 def test_a_missing_file_is_called_missing(tmp_path: Path) -> None:

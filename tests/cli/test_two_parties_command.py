@@ -30,7 +30,8 @@ def test_a_round_goes_on_with_the_settings_that_it_was_begun_with(tmp_path: Path
 
 
 def test_identity_and_round_are_where_one_would_look_for_them(tmp_path: Path) -> None:
-    assert ppsm("identities", ".", "identity", "gas", cwd=tmp_path).returncode == 0
+    made = ppsm("identities", ".", "identity", "gas", "--json", cwd=tmp_path)
+    assert (made.returncode, json.loads(made.stdout)) == (0, {"identity": "identity", "gas": "gas"})
     asked = ("--follower", "https://127.0.0.1:9", "--case", "two_node", "--patience", "0")
     done = ppsm("leader", "run", *asked, cwd=tmp_path)
     assert (done.returncode, "does not answer" in done.stderr) == (7, True), done.stderr

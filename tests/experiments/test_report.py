@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from ppsm.cli import app
 from ppsm.experiments import RowStore, write_report
+from ppsm.experiments.charts import stress_chart
 from ppsm.experiments.panels import distributions, stress_heatmaps
 from ppsm.experiments.report import notes_on
 from ppsm.experiments.summaries import (
@@ -186,3 +187,13 @@ def test_the_command_reads_a_directory(tmp_path: Path) -> None:
         assert "table8" not in page
     empty = CliRunner().invoke(app, ["report", str(tmp_path / "none")])
     assert "there are no rows" in str(empty.exception)
+
+
+@pytest.mark.parametrize(
+    ("error", "ticks"), [(0.0, [0.0, 0.01]), (0.05, [0.0, 0.01]), (5.0, [0.0, 0.01, 0.1, 1.0])]
+)
+def test_the_scale_of_a_chart_has_no_labels_beside_it(error: float, ticks: list[float]) -> None:
+    cells, runs = stress_chart([row(error_leader_percent=error)]).to_dict()["vconcat"]
+    colour = cells["spec"]["encoding"]["color"]["condition"]
+    assert colour["legend"]["values"] == runs["encoding"]["x"]["axis"]["values"] == ticks
+    assert colour["scale"]["domain"] == runs["encoding"]["x"]["scale"]["domain"] == [0.0, max(error, 0.01)]

@@ -150,3 +150,11 @@ def test_units_reach_the_findings() -> None:
     assert first.unit == "ML/day"
     assert first.amount == pytest.approx(20)
     assert str(first) == "follower constraint violated 'demand[hill]' (index 0) by 20 ML/day"
+
+
+def test_a_game_says_what_it_is_and_none_of_its_numbers() -> None:
+    game = StackelbergGame(market())
+    assert repr(game) == "<StackelbergGame: the leader decides nothing yet; then follower>"
+    game.leader.add_variables(lower=0, upper=1, name="built")
+    game.price("demand")
+    assert repr(game) == "<StackelbergGame: the leader decides 'built'; then follower>"

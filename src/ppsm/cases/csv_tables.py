@@ -92,7 +92,7 @@ def read_table(path: Path, kind: type[T]) -> tuple[T, ...]:
 
 def wrong_width(cells: Sequence[str], header: Sequence[str]) -> str:
     """What is wrong with a row that has another number of cells than its table has headings."""
-    remedy = "complete the row"
+    remedy = "complete the row or remove it"
     if len(cells) > len(header):
         remedy = "take out what is too much (a comma within a number, such as 1,000, begins a new cell)"
     return f"there are {len(cells)} cells under {len(header)} headings; {remedy}."

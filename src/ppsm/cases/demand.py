@@ -39,6 +39,7 @@ _MOST_MWH = 1e8
 _LEAST_SHARE = 0.002
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DELIMITERS = ",;\t"
+_BLANKS = _DELIMITERS + " "
 _WORKBOOKS = {".xlsx", ".xlsm"}
 _THREE_DECIMALS = re.compile(r"[-+]?\d{1,3}[.,]\d{3}")
 
@@ -322,27 +323,34 @@ def _read_table(
 ) -> _Table:
     """Read a file by the mark between cells with which its header is known."""
     if path.suffix.lower() in _WORKBOOKS:
-        lines = _sheet(path, sheet)
-        tables = [("", lines)]
+        delimiter, lines = "", _sheet(path, sheet)
     elif sheet is not None:
         raise InputError(f"a sheet was named, but {path.name} is no Excel workbook (.xlsx): leave it out.")
     else:
-        text = _text(path)
-        tables = [(mark, _cells(path, text, mark)) for mark in _DELIMITERS]
-    for delimiter, lines in tables:
-        if not lines:
-            raise FileFormatError(f"{path.name} is empty; expected a header with {expected}.")
-        header = tuple(cell.strip() for cell in lines[0])
-        if known(header):
-            rows = lines[1:]
-            for index, row in enumerate(rows):
-                if len(row) != len(header):
-                    fail(path.name, index, wrong_width(row, header))
-            return _Table(path.name, header, rows, delimiter)
-    raise FileFormatError(
-        f"{path.name} has other columns (withheld, they may be data); expected a header with {expected}: "
-        "name them so."
-    )
+        text = _text_lines(path)
+        delimiter = next((mark for mark in _DELIMITERS if known(_header(text, mark))), _DELIMITERS[0])
+        lines = _cells(path, text, delimiter)
+    if not lines:
+        raise FileFormatError(f"{path.name} is empty; expected a header with {expected}.")
+    header, rows = _stripped(lines[0]), lines[1:]
+    if not known(header):
+        raise FileFormatError(
+            f"{path.name} has other columns (withheld, they may be data); expected a header with {expected}: "
+            "name them so in the first row, and take out titles and further columns."
+        )
+    for index, row in enumerate(rows):
+        if len(row) != len(header):
+            fail(path.name, index, wrong_width(row, header))
+    return _Table(path.name, header, rows, delimiter)
+
+
+def _stripped(cells: Sequence[str]) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in cells)
+
+
+def _header(lines: Sequence[str], delimiter: str) -> tuple[str, ...]:
+    """The first row of a text with this mark between cells, where it has one."""
+    return _stripped(next(csv.reader(lines, delimiter=delimiter), ()))
 
 
 def _numbers(table: _Table, cells: Sequence[str], what: str) -> list[float]:
@@ -403,10 +411,16 @@ def _bytes(path: Path) -> bytes:
         raise InputError(f"{path} cannot be read: {error.strerror or error}; check the file.") from None
 
 
-def _cells(path: Path, text: str, delimiter: str) -> list[list[str]]:
-    lines = itertools.dropwhile(lambda line: line.startswith(REMARK), text.splitlines())
+def _text_lines(path: Path) -> list[str]:
+    """The lines from the header on."""
+    lines = _text(path).splitlines()
+    first = (place for place, line in enumerate(lines) if line.strip(_BLANKS) and not line.startswith(REMARK))
+    return lines[next(first, len(lines)) :]
+
+
+def _cells(path: Path, lines: Sequence[str], delimiter: str) -> list[list[str]]:
     try:
-        return _without_blank_end(list(csv.reader(lines, delimiter=delimiter, strict=True)))
+        return _without_blank_edges(list(csv.reader(lines, delimiter=delimiter, strict=True)))
     except csv.Error:
         raise FileFormatError(
             f"{path.name} has quotation marks that do not end; expected a CSV table: save it as one."
@@ -436,10 +450,12 @@ def _sheet(path: Path, sheet: str | None) -> list[list[str]]:
         for row in book[sheet or names[0]].iter_rows(values_only=True)
     ]
     book.close()
-    return _without_blank_end(lines)
+    return _without_blank_edges(lines)
 
 
-def _without_blank_end(lines: list[list[str]]) -> list[list[str]]:
-    while lines and not any(cell.strip() for cell in lines[-1]):
+def _without_blank_edges(lines: list[list[str]]) -> list[list[str]]:
+    """Without the empty rows and columns that spreadsheets leave around a table."""
+    while lines and not any(map(str.strip, lines[-1])):
         lines.pop()
-    return lines
+    width = max((place + 1 for row in lines for place, cell in enumerate(row) if cell.strip()), default=0)
+    return [row[:width] for row in itertools.dropwhile(lambda row: not any(map(str.strip, row)), lines)]

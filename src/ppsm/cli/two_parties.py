@@ -234,6 +234,7 @@ def identities(
     days: Annotated[
         float, typer.Option(min=0.0, max=_MOST_DAYS, help="How long the certificates are good.")
     ] = 30.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the directories as JSON.")] = False,
 ) -> None:
     """Make keys, certificates and tokens for parties that try things out; in earnest each makes its own."""
     insist_on("protocol", "what two parties do")
@@ -241,5 +242,9 @@ def identities(
 
     hosts = host or ["localhost", "127.0.0.1"]
     made = make_identities(directory, parties, hosts=hosts, lifetime=timedelta(days=days))
-    for name in made:
-        typer.echo(f"made {directory / name}")
+    directories = {name: str(directory / name) for name in made}
+    if as_json:
+        typer.echo(json.dumps(directories, indent=2))
+        return
+    for path in directories.values():
+        typer.echo(f"made {path}")

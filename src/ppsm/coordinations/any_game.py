@@ -22,7 +22,7 @@ from ppsm.games.stackelberg import StackelbergGame
 from ppsm.interrupts import watched
 from ppsm.labels import VectorLike, aligned
 from ppsm.mechanism.band_game import enclosed_optimum
-from ppsm.mechanism.coordination import Decision, Outcome, published
+from ppsm.mechanism.coordination import Decision, Outcome, insist_on_unit, published
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.measurements import zone_numbers
 from ppsm.privacy.publication import MarketResult
@@ -173,6 +173,7 @@ class GameCoordination:
 
         A demand that has labels, such as a release or a Series, is aligned by them.
         """
+        insist_on_unit(demand, self.unit)
         shift = np.zeros(self._program.follower.shape[0])
         shift[self._seat.rows] = self._follower.parameter_map @ self._follower.checked(demand)
         moved = replace(self._program, follower=self._program.follower.shifted(shift))

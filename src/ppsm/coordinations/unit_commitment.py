@@ -29,7 +29,7 @@ from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 from ppsm.markets.model.followers import Followers, PowerAnswer
 from ppsm.markets.tuning import TUNING as MARKETS
 from ppsm.mechanism.band_game import BandedPrices, EntryBands
-from ppsm.mechanism.coordination import Decision, Outcome, published
+from ppsm.mechanism.coordination import Decision, Outcome, insist_on_unit, published
 from ppsm.mechanism.history import InventedDays, invent_days
 from ppsm.mechanism.published_cost import CostThere, of_one_price
 from ppsm.mechanism.theory import CostOfPrivacy
@@ -127,6 +127,7 @@ class GaucCoordination(GasSide):
 
     def clear(self, demand: ArrayLike) -> Outcome:
         """Solve GAUC at a demand; Ctrl-C is raised, since an answer cut short is no outcome."""
+        insist_on_unit(demand, self.unit)
         self._is_fresh = False
         with watched() as watch:
             solution = self.solver.solve(

@@ -200,11 +200,12 @@ def _stress(value: float | None) -> str:
 
 
 def _cells(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.FacetChart:
-    points = []
+    points, largest = [], 0.0
     for (mechanism, alpha, _), group in grouped(rows).items():
         for cell in sorted({row.cell for row in group}, key=lambda cell: (cell[0], cell[1] or 0.0)):
             mine = [row for row in group if row.cell == cell]
             errors = [e for row in mine if row.feasible and (e := row.absolute_error(whose)) is not None]
+            largest = max(largest, float(np.mean(errors)) if errors else 0.0)
             points.append(
                 {
                     "mechanism": _title(mechanism),
@@ -221,13 +222,14 @@ def _cells(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.FacetC
     alphas = [f"{alpha:g} MWh" for alpha in sorted({row.alpha for row in rows})]
     powers = [_stress(power) for power in sorted({row.power_stress for row in rows}, reverse=True)]
     gases = [_stress(gas) for gas in sorted({row.gas_stress for row in rows}, key=lambda gas: gas or -1.0)]
-    scale = alt.Scale(type="symlog", constant=0.001, scheme="viridis", reverse=True)
+    kind, ticks = _error_scale(largest)
+    scale = alt.Scale(**kind, scheme="viridis", reverse=True)
     colour = alt.Color("error:Q", scale=scale).legend(
         title="mean error, %",
         orient="top",
         direction="horizontal",
         gradientLength=240,
-        values=_TICKS,
+        values=ticks,
         labelExpr="datum.value",
     )
     cells = (
@@ -254,6 +256,12 @@ def _cells(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.FacetC
     )
 
 
+def _error_scale(largest: float) -> tuple[dict[str, Any], list[float]]:
+    """A scale from zero to the largest error, and its ticks: others would stand beside it."""
+    most = max(largest, _TICKS[1])
+    return {"type": "symlog", "constant": 0.001, "domain": [0.0, most]}, [t for t in _TICKS if t <= most]
+
+
 def _runs(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.Chart:
     """Every run as one line of CSV: a grid of twenty thousand must fit into a page."""
     lines = ["mechanism,alpha,power,gas,draw,status,error,l1"]
@@ -266,7 +274,7 @@ def _runs(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.Chart:
         )
     titles, colours, _ = _appearance(_mechanisms(rows))
     largest = max((row.absolute_error(whose) or 0.0 for row in rows), default=0.0)
-    scale = alt.Scale(type="symlog", constant=0.001, domain=[0, max(largest, 0.001)])
+    kind, ticks = _error_scale(largest)
     alphas = sorted({row.alpha for row in rows})
     places = [f"{title}, {alpha:g} MWh" for alpha in alphas for title in titles]
     kinds = {"alpha": "string", "error": "number", "l1": "number"}
@@ -281,8 +289,8 @@ def _runs(rows: Sequence[Row], whose: str, chosen: alt.Parameter) -> alt.Chart:
         .transform_filter(chosen)
         .mark_point(filled=True, size=55, opacity=0.75)
         .encode(
-            x=alt.X("error:Q", title="error of the run, %", scale=scale).axis(
-                values=_TICKS, labelExpr="datum.value"
+            x=alt.X("error:Q", title="error of the run, %", scale=alt.Scale(**kind)).axis(
+                values=ticks, labelExpr="datum.value"
             ),
             y=alt.Y("place:N", title=None, scale=alt.Scale(domain=places)),
             color=alt.Color("mechanism:N", scale=alt.Scale(domain=titles, range=colours)).legend(

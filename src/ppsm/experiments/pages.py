@@ -33,6 +33,8 @@ from ppsm.privacy.statement import odds
 from ppsm.streams.day_files import ReleasedDay
 
 _PLAIN, _REPAIRED = "plain Laplace noise", "PPSM's release"
+# A change of a price that nobody needs to look at.
+_KEPT_USD_PER_MMBTU = 0.05
 # What the page says of a step's output.
 _RESULTS = {
     "values": "values",
@@ -112,7 +114,7 @@ def shareable_page(setting: Setting, example: ExampleRelease, comparison: Compar
         sentences=sentences,
         **_comparison_parts(comparison),
         map=price_picture(setting.case, example),
-        map_words=_map_words(example),
+        map_words=_map_words(setting.case, example),
         has_before=dossier.publication is not None,
         has_plain=_PLAIN in _prices_after(example),
         publication_words=_publication_words(dossier),
@@ -232,17 +234,22 @@ def price_picture(case: Case, example: ExampleRelease) -> Markup | None:
     return embedded(chart, "map", "Map of how gas prices differ from the published ones")
 
 
-def _map_words(example: ExampleRelease) -> str:
-    """The largest change of a price with each release, where the prices before are known."""
+def _map_words(case: Case, example: ExampleRelease) -> str:
+    """How many prices a release keeps and which it moves most, where the prices before are known."""
     publication = example.dossier.publication
     if publication is None:
         return ""
-    largest = {
-        title: float(np.abs(prices - publication.result.prices).max()) * MWH_PER_MMBTU
-        for title, prices in _prices_after(example).items()
-    }
-    said = [f"${value:.2f} with {title}" for title, value in largest.items()]
-    return f"The largest change of a price, per MMBtu: {', '.join(said)}." if said else ""
+    sentences = []
+    for title, prices in _prices_after(example).items():
+        change = np.abs(prices - publication.result.prices) * MWH_PER_MMBTU
+        kept, most = int((change <= _KEPT_USD_PER_MMBTU).sum()), int(change.argmax())
+        sentence = (
+            f"With {title} {kept} of {change.size} junctions keep their price within "
+            f"${_KEPT_USD_PER_MMBTU:.2f} per MMBtu"
+        )
+        where = f"; the largest change is ${change[most]:.2f}, at junction {case.junctions[most].junction}"
+        sentences.append(sentence + (where if kept < change.size else "") + ".")
+    return " ".join(sentences)
 
 
 def _prices_after(example: ExampleRelease) -> Mapping[str, FloatArray]:

@@ -182,6 +182,12 @@ class StackelbergGame:
         self._stand_ins: dict[str, StandIn] = {}
         self._raised: dict[Kind, list[Amount]] = {"constraint": [], "variable": []}
 
+    def __repr__(self) -> str:
+        own = [name for name in self.leader.variables if name not in self._stand_ins]
+        names = ", ".join(f"'{name}'" for name in own) or "nothing yet"
+        answering = ", ".join(seat.name for seat in self.followers.seats)
+        return f"<StackelbergGame: the leader decides {names}; then {answering}>"
+
     @property
     def follower(self) -> Follower:
         """The follower of a game that has only one."""
@@ -204,8 +210,8 @@ class StackelbergGame:
         """Let the leader's decision raise the right-hand side of a follower's constraint by ``amount``.
 
         ``amount`` is a linear expression in the leader's own variables, and in answers of followers that act
-        before this one, shaped like the constraint (or a scalar for a constraint of one row). Several calls
-        add up.
+        before this one, with the constraint's dimensions or some of them: one without dimensions raises every
+        row. Several calls add up.
         """
         self._raise("constraint", self.followers.block("constraint", constraint, of), amount)
 
@@ -214,7 +220,7 @@ class StackelbergGame:
 
         That is its coefficient in the objective of the follower's own model: where the follower maximises,
         more of it makes the variable more attractive. ``amount`` is a linear expression in the leader's own
-        variables, shaped like the variable (or a scalar for one of one entry). Several calls add up.
+        variables, with the variable's dimensions or some of them. Several calls add up.
         """
         self._raise("variable", self.followers.block("variable", variable, of), amount)
 

@@ -16,9 +16,11 @@ from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, InputError
 from ppsm.fidelity.problem import Bands, HalfSpaces
 from ppsm.games.follower import Follower
+from ppsm.labels import VectorLike
 from ppsm.mechanism.published_cost import LeastCost
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
+from ppsm.privacy.released import Released
 from ppsm.status import Status
 from ppsm.views import View, Viewed, figure, spread
 
@@ -220,6 +222,12 @@ class FollowerSide(Protocol):
 
         ``decision.detail`` is None in a decision that was read from a file or sent by another party.
         """
+
+
+def insist_on_unit(demand: VectorLike, unit: str) -> None:
+    """Refuse a release in another unit; other numbers do not say theirs."""
+    if isinstance(demand, Released) and demand.unit != unit:
+        raise InputError(f"the release is in {demand.unit}, the game is in {unit}: convert its values.")
 
 
 def insist_on_market(result: MarketResult, side: FollowerSide) -> None:

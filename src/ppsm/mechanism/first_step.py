@@ -240,7 +240,7 @@ def _refuse_mismatch(found: tuple[str, ...], unit: str, coordination: FollowerSi
     if found != names:
         raise InputError(
             f"The data have {len(found)} entries beginning with '{found[0]}', the game has {len(names)} "
-            f"beginning with '{names[0]}': name the data as the game does."
+            f"beginning with '{names[0]}': name the data as the game does, with its entry_names."
         )
     if unit != coordination.unit:
         raise InputError(f"The data are in {unit}, the game is in {coordination.unit}: convert the data.")

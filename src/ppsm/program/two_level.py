@@ -161,7 +161,7 @@ class BilevelProgram:
             column_names=unique_names(variable_names, variables, "u", "leader variables"),
             offset=offset,
         )
-        flags = as_numbers(is_integer, "is_integer")
+        flags = as_numbers(is_integer, "is_integer", flags=True)
         if flags.shape not in ((), (variables,)):
             raise InputError(
                 f"is_integer has shape {flags.shape}, expected ({variables},): one for each variable."
