@@ -77,6 +77,8 @@ class Walker:
         self.core, self.lps = core, lps
         self.relaxation = Relaxation(core)
         self.penalty = 0.0
+        # Multipliers of the half-spaces of the parameter beside that penalty.
+        self.half_spaces = np.zeros(core.follower.half_spaces)
         # Planes ``(g, y)`` of duals met on the way: V is at least ``g + y'd`` everywhere.
         self.planes: list[tuple[float, FloatArray]] = []
 
@@ -101,16 +103,20 @@ class Walker:
                 break
             best = Incumbent(point.objective, point.parameter, point.columns, NONE)
             self.penalty = float(point.cut_multipliers[0])
+            self.half_spaces = point.half_space_multipliers
             parameter = point.parameter
         return best
 
     def nearest(self, dual: DualPoint, parameter: FloatArray) -> RelaxedPoint | None:
         """The nearest point of a dual's half-space; the dual's value was taken at ``parameter``."""
-        constant = dual.value - float(dual.prices @ parameter)
-        if not self._can_be_reached(dual.prices, self.core.value_lower - constant):
+        return self.in_half_space(dual.value - float(dual.prices @ parameter), dual.prices)
+
+    def in_half_space(self, constant: float, prices: FloatArray) -> RelaxedPoint | None:
+        """The nearest point of the half-space of a dual that is worth ``constant`` at a parameter of zero."""
+        if not self._can_be_reached(prices, self.core.value_lower - constant):
             return None
-        self.planes.append((constant, dual.prices))
-        row = sp.csr_array(dual.prices[None, :])
+        self.planes.append((constant, prices))
+        row = sp.csr_array(prices[None, :])
         return self.relaxation.solve(NONE, row, np.array([self.core.value_lower - constant]))
 
     def lift(self, trial: Trial, offer: Offer) -> float:
