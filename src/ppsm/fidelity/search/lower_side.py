@@ -10,7 +10,8 @@ dual that lifts it to the band has ``g(p) + y'd >= lower``. The largest ``y'd`` 
 convex in ``y``; a line above it makes the condition linear, so that each price can be maximised and minimised
 by LPs, and narrower prices give a better line (:mod:`ppsm.fidelity.bounds.price_boxes`). A few rounds leave a
 narrow box of prices; the two trees over it do the rest. How large prices can be at all is known where no
-nearer point is beyond what can be served; otherwise the plain tree has to prove what it can.
+nearer point is beyond what can be served; otherwise the plain tree has to prove what it can. In markets
+that are not small prices are split at costs before that (:mod:`ppsm.fidelity.search.level_tree`).
 
 Prices may be taken to be nonnegative (:func:`is_monotone`) in networks in which serving less is always
 possible. Take a feasible answer of a network whose goods flow from supplies along arcs to withdrawals. Its
