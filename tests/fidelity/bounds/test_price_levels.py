@@ -38,7 +38,7 @@ def test_of_many_costs_some_are_levels() -> None:
     program = LinearProgram.from_arrays(
         cost=np.arange(1.0, 51.0), matrix=np.ones((1, 50)), row_lower=[0.0], row_upper=[0.0]
     )
-    costs = PriceRows.of(ScaledFollower.of(program, sp.csr_array([[1.0]]))).costs
+    costs = PriceRows.of(ScaledFollower.of(program, sp.csr_array(np.ones((1, 1))))).costs
     assert costs.size == TUNING.most_levels
     assert (costs[0], costs[-1]) == (0.0, 1.0)
 
