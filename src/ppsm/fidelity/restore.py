@@ -20,6 +20,7 @@ from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.errors import InputError, ModelError
 from ppsm.fidelity.bounds.convex import Relaxation
 from ppsm.fidelity.bounds.least_penalty import OptimalityMatrix
+from ppsm.fidelity.bounds.price_levels import PriceRows
 from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
 from ppsm.fidelity.certificate import Certificate, Claim, check_witness
 from ppsm.fidelity.follower_lps import FollowerLps
@@ -39,7 +40,8 @@ from ppsm.fidelity.result import FidelityResult, Witness, faithful_witness, tidi
 from ppsm.fidelity.scaled import Core, ScaledFollower, build_core
 from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
 from ppsm.fidelity.search.corners import CornerSearch
-from ppsm.fidelity.search.lower_side import Prover, is_monotone, look_at_lower_side
+from ppsm.fidelity.search.level_tree import LevelTree
+from ppsm.fidelity.search.lower_side import Prover, Walker, is_monotone, look_at_lower_side
 from ppsm.fidelity.search.players import InSquares, Player, Restarting, search_by_turns
 from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.fidelity.search.support_tree import SupportTree
@@ -140,6 +142,11 @@ class Restorer:
         """The matrix of the LPs that prove a point."""
         return OptimalityMatrix(self.scaled)
 
+    @cached_property
+    def price_rows(self) -> PriceRows:
+        """What stationarity says of prices, by form."""
+        return PriceRows.of(self.scaled)
+
     def restore(
         self,
         released: PublicVector | ArrayLike,
@@ -236,11 +243,27 @@ class Restorer:
         lift = None if walker is None else walker.lift
         players: list[Callable[[], Player]] = [lambda: SideTree(core, self.lps, limits, lift=lift)]
         if walker and best and core.is_least_squares:
-            lower = core.lower * self.scaled.quantity_unit
-            monotone = is_monotone(self.program, self.parameter_map, lower)
-            prover = Prover(core, self.lps, limits, self.matrices, walker, best, monotone=monotone)
-            players.insert(0, lambda: prover)
+            players = [*self._provers(core, limits, walker, best), *players]
         return search_by_turns(limits, players, best, bound)
+
+    def _provers(
+        self, core: Core, limits: SearchLimits, walker: Walker, best: Incumbent
+    ) -> list[Callable[[], Player]]:
+        """The searches over prices: ranges first where they cost next to nothing, levels first elsewhere."""
+        lower = core.lower * self.scaled.quantity_unit
+        monotone = is_monotone(self.program, self.parameter_map, lower)
+
+        def by_ranges() -> Player:
+            return Prover(core, self.lps, limits, self.matrices, walker, best, monotone=monotone)
+
+        def by_levels() -> Player:
+            return LevelTree(core, limits, self.matrices, self.price_rows, walker, best, monotone=monotone)
+
+        if self.scaled.sides.count <= TUNING.few_sides:
+            return [by_ranges, by_levels]
+        if self.price_rows.count > TUNING.many_prices:
+            return [by_ranges]
+        return [by_levels, by_ranges]
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,6 +109,11 @@ class Tuning:
     box_room: float = 1e-7
     least_price: float = 1e-3
 
+    # --- prices by levels (bounds/price_levels.py) ---
+    # Costs that differ by less are one level; of more costs than this only some are levels.
+    levels_apart: float = 1e-9
+    most_levels: int = 20
+
     # --- any search, best bound first (search/best_first.py, search/supports.py) ---
     # Duality gap at which a point counts as faithful, relative to the value; the certificate allows 1e-6.
     faithful: float = 1e-8
@@ -202,6 +207,33 @@ class Tuning:
     least_seconds: float = 0.1
     # In l1: vectors at which entries sit at their public bounds, and from which ways lead on.
     most_corners: int = 200
+
+    # --- the tree of price levels (search/level_tree.py) ---
+    # Beyond the costs there are so many levels, each so many times the last one.
+    level_growth: float = 2.0
+    levels_beyond: int = 3
+    # Levels of prices that are shares of the largest one.
+    share_levels: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0)
+    # A node that misses the band by this much, relatively, holds no better point.
+    refuted: float = 1e-7
+    # A new line has to say less than the others by this share of what they leave.
+    worthwhile_cut: float = 0.1
+    # Lines are drawn beside so many of the last planes, at weights of the distance that are up to this
+    # factor from the one that suits; the best is looked for on so many grids of so many weights.
+    planes_beside: int = 6
+    weights_apart: float = 8.0
+    weight_rounds: int = 4
+    weights_tried: int = 12
+    # Half-spaces are weighed by these multiples of what suits the incumbent, or of a price of 1.
+    half_space_factors: tuple[float, ...] = (0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 4.0, 8.0)
+    # A price is divided at a level from this share on that is on the wrong side of it, and only where chords
+    # lose more than this.
+    mixed: float = 1e-6
+    lost_worth: float = 1e-9
+    # Followers with at most so many multipliers have ranges of prices within milliseconds; with more prices
+    # than that the LP of levels is too large.
+    few_sides: int = 500
+    many_prices: int = 1000
 
     # --- widening (widening.py) ---
     # The tree over factors has this share of the time, leaves are given up at this gap, and the factor that

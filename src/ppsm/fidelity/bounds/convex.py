@@ -34,7 +34,8 @@ class RelaxedPoint:
     """An optimum of the relaxation: bound, parameter, answer, and what each tight side costs.
 
     ``side_multipliers[k]`` is the multiplier of tight side k; a negative one says that the objective would
-    gain if the side could become slack. ``cut_multipliers`` belong to the extra rows, if there were any.
+    gain if the side could become slack. ``cut_multipliers`` belong to the extra rows, if there were any, and
+    ``half_space_multipliers`` to the half-spaces of the parameter.
     """
 
     bound: float
@@ -43,6 +44,7 @@ class RelaxedPoint:
     columns: FloatArray
     side_multipliers: FloatArray
     cut_multipliers: FloatArray
+    half_space_multipliers: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +201,7 @@ class Relaxation:
         row_multipliers = np.zeros(layout.matrix.shape[0])
         row_multipliers[layout.part.equalities] = worth / unit * solution.equality_multipliers
         row_multipliers[layout.part.inequalities] = worth / unit * solution.row_multipliers
+        rows = core.follower.program.shape[0]
         point = RelaxedPoint(
             bound=worth * solution.bound + constant,
             objective=worth * solution.objective + constant,
@@ -206,6 +209,7 @@ class Relaxation:
             columns=full[:answers],
             side_multipliers=self._side_multipliers(layout.matrix, row_multipliers, tight),
             cut_multipliers=row_multipliers[self._slices.matrix.shape[0] :],
+            half_space_multipliers=row_multipliers[rows - core.follower.half_spaces : rows],
         )
         return point, worth * abs(solution.objective)
 

@@ -64,7 +64,7 @@ class PriceBoxes:
         one, anything = np.ones(entries), np.full(entries, INFINITY)
         shares = PriceBox(np.zeros(entries) if monotone else -one, one)
         above = LinesAbove(self.core, shares, self.ends, self.objective)
-        lines = [above.line(kappa) for kappa in self._kappas()]
+        lines = [above.line(kappa) for kappa in self.kappas()]
         if monotone:
             lines.append((self.ends[1], 0.0))
         every = PriceBox(np.zeros(entries) if monotone else -anything, anything)
@@ -76,7 +76,7 @@ class PriceBoxes:
         room = largest * (1.0 + TUNING.box_room)
         return PriceBox(np.zeros(entries) if monotone else -room * one, room * one)
 
-    def _kappas(self) -> list[float]:
+    def kappas(self) -> list[float]:
         """For each of a few numbers of entries: a line is exact where so many have the largest price."""
         entries = self.matrices.entries
         counts = [count for count in TUNING.alike if count < entries] + [entries]
@@ -129,7 +129,7 @@ class LinesAbove:
     ends: tuple[FloatArray, FloatArray]
     objective: float
 
-    def _nearest(self, pull: FloatArray, kappa: float) -> FloatArray:
+    def _nearest(self, pull: FloatArray, kappa: float | FloatArray) -> FloatArray:
         weight = self.core.curvature
         return np.clip(self.core.reference + pull / (2.0 * kappa * weight), *self.ends)
 
@@ -137,8 +137,8 @@ class LinesAbove:
         """Entries that are not held at one bound whatever their price: for those chords are exact."""
         return self._nearest(self.box.lower, kappa) < self._nearest(self.box.upper, kappa)
 
-    def highest(self, pull: FloatArray, kappa: float) -> FloatArray:
-        """``max_d (pull d - kappa w (d - ref)^2)`` for each entry."""
+    def highest(self, pull: FloatArray, kappa: float | FloatArray) -> FloatArray:
+        """``max_d (pull d - kappa w (d - ref)^2)`` for each entry, of several pulls and kappas at once."""
         at = self._nearest(pull, kappa)
         move = at - self.core.reference
         return np.asarray(pull * at - kappa * self.core.curvature * move**2)

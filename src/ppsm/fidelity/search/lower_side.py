@@ -10,7 +10,8 @@ dual that lifts it to the band has ``g(p) + y'd >= lower``. The largest ``y'd`` 
 convex in ``y``; a line above it makes the condition linear, so that each price can be maximised and minimised
 by LPs, and narrower prices give a better line (:mod:`ppsm.fidelity.bounds.price_boxes`). A few rounds leave a
 narrow box of prices; the two trees over it do the rest. How large prices can be at all is known where no
-nearer point is beyond what can be served; otherwise the plain tree has to prove what it can.
+nearer point is beyond what can be served; otherwise the plain tree has to prove what it can. In markets
+that are not small prices are split at costs before that (:mod:`ppsm.fidelity.search.level_tree`).
 
 Prices may be taken to be nonnegative (:func:`is_monotone`) in networks in which serving less is always
 possible. Take a feasible answer of a network whose goods flow from supplies along arcs to withdrawals. Its
@@ -77,6 +78,8 @@ class Walker:
         self.core, self.lps = core, lps
         self.relaxation = Relaxation(core)
         self.penalty = 0.0
+        # Multipliers of the half-spaces of the parameter beside that penalty.
+        self.half_spaces = np.zeros(core.follower.half_spaces)
         # Planes ``(g, y)`` of duals met on the way: V is at least ``g + y'd`` everywhere.
         self.planes: list[tuple[float, FloatArray]] = []
 
@@ -101,16 +104,20 @@ class Walker:
                 break
             best = Incumbent(point.objective, point.parameter, point.columns, NONE)
             self.penalty = float(point.cut_multipliers[0])
+            self.half_spaces = point.half_space_multipliers
             parameter = point.parameter
         return best
 
     def nearest(self, dual: DualPoint, parameter: FloatArray) -> RelaxedPoint | None:
         """The nearest point of a dual's half-space; the dual's value was taken at ``parameter``."""
-        constant = dual.value - float(dual.prices @ parameter)
-        if not self._can_be_reached(dual.prices, self.core.value_lower - constant):
+        return self.in_half_space(dual.value - float(dual.prices @ parameter), dual.prices)
+
+    def in_half_space(self, constant: float, prices: FloatArray) -> RelaxedPoint | None:
+        """The nearest point of the half-space of a dual that is worth ``constant`` at a parameter of zero."""
+        if not self._can_be_reached(prices, self.core.value_lower - constant):
             return None
-        self.planes.append((constant, dual.prices))
-        row = sp.csr_array(dual.prices[None, :])
+        self.planes.append((constant, prices))
+        row = sp.csr_array(prices[None, :])
         return self.relaxation.solve(NONE, row, np.array([self.core.value_lower - constant]))
 
     def lift(self, trial: Trial, offer: Offer) -> float:
