@@ -28,6 +28,7 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
 from ppsm.mechanism import PPSM, Laplace, Outcome
 from ppsm.mechanism.predictors import seed_of
+from ppsm.mechanism.prior import PublicPrior
 from ppsm.privacy.released import Released
 from ppsm.streams.engine import Stream
 from ppsm.streams.meters import SeededMeter
@@ -37,6 +38,8 @@ from ppsm.streams.stream_run import played
 
 WINDOW, EPSILON = 30, 1.0
 WINTER = (12, 1, 2, 3)
+# As a prior of PPSM on each day: the spread of an entry that streams begin with, as a share of the profile.
+PROFILE_KNOWN = 0.42
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,7 @@ class Told:
     loss: Decimal = NOTHING
     sampled: bool = False
     noisy: Released | None = None
+    prior: PublicPrior | None = None
     may_be_pulled: bool = False
 
 
@@ -103,12 +107,18 @@ def streamed(policy: Policy) -> Variant:
             taken = NOTHING if result.sample is None else result.begun.plan.sample
             assert newest is not None  # every policy samples the first day
             mean = result.estimate.mean
-            yield Told(mean, asked + taken, bool(taken), newest.derive(mean, "reconstruction"), True)
+            yield Told(
+                mean,
+                asked + taken,
+                sampled=bool(taken),
+                noisy=newest.derive(mean, "reconstruction"),
+                may_be_pulled=True,
+            )
 
     return told
 
 
-def each_day_by_itself(mechanism: type[Laplace]) -> Variant:
+def each_day_by_itself(mechanism: type[Laplace], *, with_profile: bool = False) -> Variant:
     """A release a day that knows nothing of the others, with the same promise for a window."""
 
     def told(year: SecretYear, seed: int) -> Iterator[Told]:
@@ -116,8 +126,15 @@ def each_day_by_itself(mechanism: type[Laplace]) -> Variant:
         for index, known in enumerate(year.public):
             of_day = seed_of("daily", seed, known.day)
             noisy = step.perturb_with_seed(year.secret(index), year.game(0), seed=of_day)
-            repaired = noisy if isinstance(step, PPSM) else None
-            yield Told(noisy.values, Decimal(repr(step.epsilon)), True, repaired)
+            yield Told(
+                noisy.values,
+                Decimal(repr(step.epsilon)),
+                sampled=True,
+                noisy=noisy if isinstance(step, PPSM) else None,
+                prior=PublicPrior.of(known.profile, PROFILE_KNOWN * known.profile, source="the profile")
+                if with_profile
+                else None,
+            )
 
     return told
 
@@ -127,6 +144,7 @@ VARIANTS: dict[str, Variant] = {
     "parts known": parts_known,
     "regular": streamed(Regular()),
     "budget-blind PPSM": each_day_by_itself(PPSM),
+    "the same with profile": each_day_by_itself(PPSM, with_profile=True),
     "daily Laplace": each_day_by_itself(Laplace),
     "absorption": streamed(Absorption()),
     "distribution": streamed(Distribution()),
@@ -137,7 +155,7 @@ VARIANTS: dict[str, Variant] = {
 def faithful(told: Told, year: SecretYear, index: int) -> FloatArray:
     """Steps 2a to 3b, where the variant has them."""
     if told.noisy is not None:
-        mechanism = PPSM(alpha=year.alpha, epsilon=told.noisy.record.epsilon)
+        mechanism = PPSM(alpha=year.alpha, epsilon=told.noisy.record.epsilon, prior=told.prior)
         with suppress(SolverError):  # else it stays as noisy as it is
             return mechanism.repair(told.noisy, year.game(index)).answer.fidelity.parameter
     return told.values
