@@ -28,7 +28,6 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
 from ppsm.mechanism import PPSM, Laplace, Outcome
 from ppsm.mechanism.predictors import seed_of
-from ppsm.mechanism.prior import PublicPrior
 from ppsm.privacy.released import Released
 from ppsm.streams.engine import Stream
 from ppsm.streams.meters import SeededMeter
@@ -38,8 +37,6 @@ from ppsm.streams.stream_run import played
 
 WINDOW, EPSILON = 30, 1.0
 WINTER = (12, 1, 2, 3)
-# As a prior of PPSM on each day: the spread of an entry that streams begin with, as a share of the profile.
-PROFILE_KNOWN = 0.42
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +50,6 @@ class Told:
     loss: Decimal = NOTHING
     sampled: bool = False
     noisy: Released | None = None
-    prior: PublicPrior | None = None
     may_be_pulled: bool = False
 
 
@@ -106,19 +102,19 @@ def streamed(policy: Policy) -> Variant:
             asked = NOTHING if result.answer is None else result.begun.plan.question
             taken = NOTHING if result.sample is None else result.begun.plan.sample
             assert newest is not None  # every policy samples the first day
-            mean = result.estimate.mean
+            estimate = result.estimate.mean
             yield Told(
-                mean,
+                estimate,
                 asked + taken,
                 sampled=bool(taken),
-                noisy=newest.derive(mean, "reconstruction"),
+                noisy=newest.derive(estimate, "reconstruction"),
                 may_be_pulled=True,
             )
 
     return told
 
 
-def each_day_by_itself(mechanism: type[Laplace], *, with_profile: bool = False) -> Variant:
+def each_day_by_itself(mechanism: type[Laplace]) -> Variant:
     """A release a day that knows nothing of the others, with the same promise for a window."""
 
     def told(year: SecretYear, seed: int) -> Iterator[Told]:
@@ -126,15 +122,8 @@ def each_day_by_itself(mechanism: type[Laplace], *, with_profile: bool = False) 
         for index, known in enumerate(year.public):
             of_day = seed_of("daily", seed, known.day)
             noisy = step.perturb_with_seed(year.secret(index), year.game(0), seed=of_day)
-            yield Told(
-                noisy.values,
-                Decimal(repr(step.epsilon)),
-                sampled=True,
-                noisy=noisy if isinstance(step, PPSM) else None,
-                prior=PublicPrior.of(known.profile, PROFILE_KNOWN * known.profile, source="the profile")
-                if with_profile
-                else None,
-            )
+            repaired = noisy if isinstance(step, PPSM) else None
+            yield Told(noisy.values, Decimal(repr(step.epsilon)), sampled=True, noisy=repaired)
 
     return told
 
@@ -144,7 +133,6 @@ VARIANTS: dict[str, Variant] = {
     "parts known": parts_known,
     "regular": streamed(Regular()),
     "budget-blind PPSM": each_day_by_itself(PPSM),
-    "the same with profile": each_day_by_itself(PPSM, with_profile=True),
     "daily Laplace": each_day_by_itself(Laplace),
     "absorption": streamed(Absorption()),
     "distribution": streamed(Distribution()),
@@ -155,7 +143,7 @@ VARIANTS: dict[str, Variant] = {
 def faithful(told: Told, year: SecretYear, index: int) -> FloatArray:
     """Steps 2a to 3b, where the variant has them."""
     if told.noisy is not None:
-        mechanism = PPSM(alpha=year.alpha, epsilon=told.noisy.record.epsilon, prior=told.prior)
+        mechanism = PPSM(alpha=year.alpha, epsilon=told.noisy.record.epsilon)
         with suppress(SolverError):  # else it stays as noisy as it is
             return mechanism.repair(told.noisy, year.game(index)).answer.fidelity.parameter
     return told.values
