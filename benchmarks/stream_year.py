@@ -1,214 +1,229 @@
-"""A year on the Northeast: 365 daily releases, any 30 days within epsilon = 1, against daily noise.
+"""A year of daily releases, any 30 days within epsilon = 1: streams, daily noise, and no release at all.
 
-Run ``python -m benchmarks.stream_year [--alpha 100] [--days 365] [--out DIR]``. The year is ours, made from
-assumptions: monthly mean temperatures like those of Boston, to a degree, cold and warm
-spells of a few days around them, gas demand that rises with heating degree days below 18 C and falls a
-little on weekends. True demands also drift, and depart from that shape from day to day, each by itself and
-together.
-Public are calendar, temperatures, and the maximum daily quantities of the case: the profile. Which part of
-its maximum quantity a delivery takes is secret.
+Run ``python -m benchmarks.stream_year [northeast|heat] [--every 8] [--seed 12] [--noise 13]``. The years are
+those of :mod:`benchmarks.secret_years`. Every variant goes over all 365 days with seeded noise; on one day in
+``--every`` (8 shares no factor with the week, and only 2 with the window) steps 2a to 3b follow, and the game
+is cleared with the truth and with what was released.
 
-Every variant is released with seeded noise. The game is cleared on every day, without proof, by solvers of
-their own for truth and release; the leader's error is of the cost of these commitments.
+The profile alone is what everybody knows, without a release. Where the parts are known, all is but what the
+day itself departs by: no stream that skips days can do better than by luck. The two daily rows have the same
+promise for a window and know nothing of other days. Only a stream's vectors may be pulled towards the profile
+until the leader has an answer; how many were is told.
 """
 
 import argparse
 import json
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import date, timedelta
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.secret_years import YEARS, SecretYear
 from ppsm.arrays import FloatArray
-from ppsm.cases import load_case
-from ppsm.coordinations import GaucCoordination
 from ppsm.errors import SolverError
 from ppsm.mechanism import PPSM, Laplace, Outcome
 from ppsm.mechanism.predictors import seed_of
-from ppsm.privacy import Sensitive
-from ppsm.streams.engine import PublicDay
-from ppsm.streams.policies import Absorption, Daily, Distribution, Policy, Regular
+from ppsm.privacy.released import Released
+from ppsm.streams.engine import Stream
+from ppsm.streams.meters import SeededMeter
+from ppsm.streams.policies import NOTHING, Absorption, Daily, Distribution, Policy, Regular
 from ppsm.streams.promise import Promise
-from ppsm.streams.stream_run import Settings, StreamDay, StreamRun
+from ppsm.streams.stream_run import played
 
-# Mean temperature of each month in whole degrees Fahrenheit: an assumption near the normals of Boston,
-# not read off their table.
-MONTHLY_F = (30, 32, 38, 49, 58, 68, 74, 73, 66, 55, 45, 36)
-FIRST = date(2026, 1, 1)
-WINDOW, EPSILON, POWER_STRESS = 30, 1.0, 0.48
-DATASET = "gas-demand/year"
+WINDOW, EPSILON = 30, 1.0
+WINTER = (12, 1, 2, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a variant says of a day before its market is looked at.
+
+    ``noisy`` is what steps 2a to 3b repair; without it the leader plans with ``values`` as they are.
+    """
+
+    values: FloatArray
+    loss: Decimal = NOTHING
+    sampled: bool = False
+    noisy: Released | None = None
+    may_be_pulled: bool = False
 
 
 @dataclass(frozen=True)
 class Line:
-    """One day of one variant."""
+    """One cleared day of one variant."""
 
     variant: str
     day: str
-    sampled: bool
-    loss: float
     l1: float
     total_error: float
     cleared: bool
+    pulled: float
     leader_error: float | None
-    value_error: float | None
+    true_gap: float | None
+    gap: float | None
 
 
-def temperatures(days: int) -> FloatArray:
-    """Daily means in degrees Celsius: the months, and spells of a few days around them."""
-    middles = [date(FIRST.year, month, 15).timetuple().tm_yday for month in range(1, 13)]
-    usual = np.interp(np.arange(1, days + 1), middles, (np.array(MONTHLY_F) - 32) / 1.8, period=365)
-    generator, spell, found = np.random.default_rng(1), 0.0, []
-    for mean in usual:
-        spell = 0.7 * spell + 2.8 * generator.standard_normal()
-        found.append(mean + spell)
-    return np.array(found)
+Variant = Callable[[SecretYear, int], Iterator[Told]]
 
 
-def shape(days: int) -> FloatArray:
-    """Public: demand of a day relative to one without heating, by temperature and weekday."""
-    heating = np.maximum(18.0 - temperatures(days), 0.0)
-    weekend = np.array([(FIRST + timedelta(days=index)).weekday() >= 5 for index in range(days)])
-    return (1.0 + heating / 22.0) * np.where(weekend, 0.95, 1.0)
+def profile_alone(year: SecretYear, seed: int) -> Iterator[Told]:
+    """No release at all."""
+    del seed
+    yield from (Told(known.profile) for known in year.public)
 
 
-def year(days: int) -> tuple[list[PublicDay], list[FloatArray]]:
-    """What everybody knows of each day, and its true demand."""
-    case = load_case("northeast")
-    usual, most = shape(days), case.mdq_mwh()
-    profile = most * case.demand_mwh(0.0).sum() / most.sum()
-    generator = np.random.default_rng(2)
-    size = most.size
-    level, public, truth = case.demand_mwh(0.0).copy(), [], []
-    for index in range(days):
-        level = level * np.exp(0.002 * generator.standard_normal() + 0.003 * generator.standard_normal(size))
-        departure = 0.02 * generator.standard_normal() + 0.03 * generator.standard_normal(size)
-        truth.append(np.clip(level * usual[index] * (1.0 + departure), 0.0, most))
-        public.append(PublicDay(FIRST + timedelta(days=index), profile * usual[index]))
-    return public, truth
+def parts_known(year: SecretYear, seed: int) -> Iterator[Told]:
+    """No mechanism, but the limit of streams that skip days: all is known but what each day departs by."""
+    del seed
+    yield from (Told(values) for values in year.lasting)
 
 
-def secret(values: FloatArray, day: date, names: tuple[str, ...]) -> Sensitive:
-    return Sensitive(values, dataset=DATASET, unit="MWh", entry_names=names, day=day.isoformat())
+def streamed(policy: Policy) -> Variant:
+    """The engine of streams over the year."""
+
+    def told(year: SecretYear, seed: int) -> Iterator[Told]:
+        promise = Promise(alpha=year.alpha, epsilon=EPSILON, window=WINDOW)
+        game, newest = year.game(0), None  # bounds and zones are those of every day
+        stream = Stream(promise, policy, game.public_bounds, year.knowledge, game.public_zones)
+        for index, known in enumerate(year.public):
+            meter = SeededMeter(
+                secret=year.secret(index),
+                coordination=game,
+                mechanism=PPSM(alpha=year.alpha),
+                seed=seed,
+            )
+            result = stream.run(known, meter)
+            newest = result.sample or newest
+            asked = NOTHING if result.answer is None else result.begun.plan.question
+            taken = NOTHING if result.sample is None else result.begun.plan.sample
+            assert newest is not None  # every policy samples the first day
+            estimate = result.estimate.mean
+            yield Told(
+                estimate,
+                asked + taken,
+                sampled=bool(taken),
+                noisy=newest.derive(estimate, "reconstruction"),
+                may_be_pulled=True,
+            )
+
+    return told
 
 
-def game() -> GaucCoordination:
-    return GaucCoordination(load_case("northeast"), POWER_STRESS, gap=5e-3, time_limit=200.0, proof=False)
-
-
-# Whether a day was sampled, what it lost, what was released, and the game cleared with that.
-Days = Iterator[tuple[bool, float, FloatArray, Outcome]]
-Variant = Callable[[list[PublicDay], list[FloatArray]], Days]
-
-
-def streamed(policy: Policy, alpha: float, public: list[PublicDay], truth: list[FloatArray]) -> Days:
-    market = game()
-    settings = Settings(
-        promise=Promise(alpha=alpha, epsilon=EPSILON, window=WINDOW),
-        policy=policy,
-        mechanism=PPSM(alpha=alpha),
-    )
-    days = [
-        StreamDay(known, secret(values, known.day, market.entry_names))
-        for known, values in zip(public, truth, strict=True)
-    ]
-    with tempfile.TemporaryDirectory() as place:
-        for each in StreamRun(settings, lambda _: market, directory=Path(place), seed=3).release(days):
-            yield each.sampled, each.loss, each.values, each.outcome
-
-
-def each_day_by_itself(mechanism: Laplace, public: list[PublicDay], truth: list[FloatArray]) -> Days:
+def each_day_by_itself(mechanism: type[Laplace]) -> Variant:
     """A release a day that knows nothing of the others, with the same promise for a window."""
-    market = game()
-    for known, values in zip(public, truth, strict=True):
-        data = secret(values, known.day, market.entry_names)
-        noisy = mechanism.perturb_with_seed(data, market, seed=seed_of("daily", known.day))
-        released = noisy.values
-        if isinstance(mechanism, PPSM):
-            with suppress(SolverError):  # else it stays as noisy as it is
-                released = mechanism.repair(noisy, market).answer.fidelity.parameter
-        yield True, mechanism.epsilon, released, market.clear(released)
+
+    def told(year: SecretYear, seed: int) -> Iterator[Told]:
+        step = mechanism(alpha=year.alpha, epsilon=EPSILON / WINDOW)
+        for index, known in enumerate(year.public):
+            of_day = seed_of("daily", seed, known.day)
+            noisy = step.perturb_with_seed(year.secret(index), year.game(0), seed=of_day)
+            repaired = noisy if isinstance(step, PPSM) else None
+            yield Told(noisy.values, Decimal(repr(step.epsilon)), sampled=True, noisy=repaired)
+
+    return told
+
+
+VARIANTS: dict[str, Variant] = {
+    "profile alone": profile_alone,
+    "parts known": parts_known,
+    "regular": streamed(Regular()),
+    "budget-blind PPSM": each_day_by_itself(PPSM),
+    "daily Laplace": each_day_by_itself(Laplace),
+    "absorption": streamed(Absorption()),
+    "distribution": streamed(Distribution()),
+    "daily": streamed(Daily()),
+}
+
+
+def faithful(told: Told, year: SecretYear, index: int) -> FloatArray:
+    """Steps 2a to 3b, where the variant has them."""
+    if told.noisy is not None:
+        mechanism = PPSM(alpha=year.alpha, epsilon=told.noisy.record.epsilon)
+        with suppress(SolverError):  # else it stays as noisy as it is
+            return mechanism.repair(told.noisy, year.game(index)).answer.fidelity.parameter
+    return told.values
+
+
+def line(variant: str, told: Told, year: SecretYear, index: int, original: Outcome) -> Line:
+    """The day's game, cleared with what was released."""
+    known, truth = year.public[index], year.truth[index]
+    anchors = [known.profile] if told.may_be_pulled else []
+    values, pulled, outcome = played(year.game(index), faithful(told, year, index), anchors)
+    return Line(
+        variant=variant,
+        day=known.day.isoformat(),
+        l1=float(np.abs(values - truth).sum()),
+        total_error=float(values.sum() - truth.sum()),
+        cleared=outcome.feasible,
+        pulled=pulled,
+        leader_error=percent(outcome.leader_cost, original.leader_cost),
+        true_gap=original.gap,
+        gap=outcome.gap,
+    )
 
 
 def percent(found: float | None, true: float | None) -> float | None:
     return None if found is None or not true else 100.0 * abs(found - true) / abs(true)
 
 
-def lines(variant: str, days: Days, public: list[PublicDay], truth: list[FloatArray]) -> Iterator[Line]:
-    market = game()
-    for known, values, (sampled, loss, released, outcome) in zip(public, truth, days, strict=True):
-        original = market.clear(values)
-        yield Line(
-            variant,
-            known.day.isoformat(),
-            sampled,
-            loss,
-            float(np.abs(released - values).sum()),
-            float(released.sum() - values.sum()),
-            outcome.feasible,
-            percent(outcome.leader_cost, original.leader_cost),
-            percent(outcome.values.get("gas"), original.values.get("gas")),
-        )
+def mean(found: list[float]) -> float:
+    return float(np.mean(found)) if found else np.nan
 
 
-def variants(alpha: float) -> dict[str, Variant]:
-    share = EPSILON / WINDOW
-
-    def by(policy: Policy) -> Variant:
-        return lambda public, truth: streamed(policy, alpha, public, truth)
-
-    def alone(mechanism: Laplace) -> Variant:
-        return lambda public, truth: each_day_by_itself(mechanism, public, truth)
-
-    return {
-        "regular": by(Regular()),
-        "daily Laplace": alone(Laplace(alpha=alpha, epsilon=share)),
-        "budget-blind PPSM": alone(PPSM(alpha=alpha, epsilon=share)),
-        "absorption": by(Absorption()),
-        "distribution": by(Distribution()),
-        "daily, coupled": by(Daily()),
-    }
-
-
-def summary(found: list[Line]) -> str:
-    losses = np.array([line.loss for line in found])
-    window = max(losses[first : first + WINDOW].sum() for first in range(len(losses)))
-    leader = [line.leader_error for line in found if line.leader_error is not None]
-    value = [line.value_error for line in found if line.value_error is not None]
+def summary(days: list[Told], year: SecretYear, found: list[Line]) -> str:
+    """What all days cost, and what the cleared ones came to."""
+    losses = [told.loss for told in days]
+    window = max(sum(losses[first : first + WINDOW]) for first in range(len(losses)))
+    before = [np.abs(told.values - true).sum() for told, true in zip(days, year.truth, strict=True)]
+    errors = [each.leader_error for each in found if each.leader_error is not None]
+    winter = [
+        each.leader_error
+        for each in found
+        if each.leader_error is not None and date.fromisoformat(each.day).month in WINTER
+    ]
     return (
-        f"{found[0].variant:18} sampled {sum(line.sampled for line in found):4d}  worst window {window:.4f}  "
-        f"L1 {np.mean([line.l1 for line in found]):9,.0f}  "
-        f"total off by {np.mean([abs(line.total_error) for line in found]):8,.0f} MWh  "
-        f"cleared {100 * np.mean([line.cleared for line in found]):5.1f} %  "
-        f"gas value {np.mean(value) if value else np.nan:7.3f} %  "
-        f"leader {np.mean(leader) if leader else np.nan:8.5f} %"
+        f"{found[0].variant:18} sampled {sum(told.sampled for told in days):3d}  worst window {window:.6f}  "
+        f"L1 before 3b {np.mean(before):9,.0f}; on {len(found)} days: "
+        f"L1 {np.mean([each.l1 for each in found]):9,.0f}  "
+        f"total off by {np.mean([abs(each.total_error) for each in found]):8,.0f}  "
+        f"cleared {100 * np.mean([each.cleared for each in found]):5.1f} % "
+        f"(pulled {sum(each.pulled > 0 for each in found)})  "
+        f"leader off by {mean(errors):8.4f} %, in {len(winter)} days of winter {mean(winter):8.4f} %"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--alpha", type=float, default=100.0)
-    parser.add_argument("--days", type=int, default=365)
-    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("year", nargs="?", choices=sorted(YEARS), default="northeast")
+    parser.add_argument("--every", type=int, default=8, help="one day in so many is cleared")
+    parser.add_argument("--seed", type=int, default=12, help="of the year")
+    parser.add_argument("--noise", type=int, default=13, help="seed of the noise")
+    parser.add_argument("--variants", nargs="*", choices=sorted(VARIANTS), default=list(VARIANTS))
+    parser.add_argument("--rows", type=Path, default=Path("out/stream_year.jsonl"))
     options = parser.parse_args()
-    public, truth = year(options.days)
-    totals = [values.sum() for values in truth]
-    print(
-        f"alpha {options.alpha:g} MWh, demand {min(totals):,.0f} to {max(totals):,.0f} MWh a day", flush=True
-    )
-    kept: list[Line] = []
-    for name, build in variants(options.alpha).items():
+    options.rows.parent.mkdir(parents=True, exist_ok=True)
+    year = YEARS[options.year](options.seed)
+    totals = [values.sum() for values in year.truth]
+    print(f"{options.year}: {min(totals):,.0f} to {max(totals):,.0f} a day, alpha {year.alpha:g}", flush=True)
+    begun = time.process_time()
+    originals = {
+        index: year.game(index).clear(year.truth[index]) for index in range(0, len(year.truth), options.every)
+    }
+    print(f"the true games: {time.process_time() - begun:.0f} s of CPU time", flush=True)
+    for name in options.variants:
         begun = time.process_time()
-        found = list(lines(name, build(public, truth), public, truth))
-        kept += found
-        print(f"{summary(found)}  ({time.process_time() - begun:.0f} s of CPU time)", flush=True)
-        file = options.out / f"stream_year_{options.alpha:g}.json"
-        file.write_text(json.dumps([asdict(line) for line in kept]) + "\n")
+        days = list(VARIANTS[name](year, options.noise))
+        found = []
+        for index, original in originals.items():
+            found.append(line(name, days[index], year, index, original))
+            with options.rows.open("a") as file:
+                file.write(json.dumps(asdict(found[-1])) + "\n")
+        print(f"{summary(days, year, found)}  ({time.process_time() - begun:.0f} s of CPU time)", flush=True)
 
 
 if __name__ == "__main__":

@@ -344,7 +344,9 @@ def heat_day(day: int, year: Year | None = None) -> HeatDay:
     most = heat_forecast(np.array([CONNECTED_DEGREES])).max(axis=1).repeat(HOURS.size, axis=0).ravel()
     said = year.forecast_mwh[day].ravel()
     return HeatDay(
-        GameCoordination(game, unit=UNIT, bounds=(np.zeros(most.size), most)),
+        GameCoordination(
+            game, unit=UNIT, bounds=(np.zeros(most.size), most), zones=tuple(DISTRICTS) * HOURS.size
+        ),
         game.follower.nominal,
         PublicPrior.of(said, HABITS * said, source="forecast by degree days"),
     )

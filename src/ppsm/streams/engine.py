@@ -93,6 +93,8 @@ class Stream:
         Public least and largest value of each entry.
     knowledge
         How well profiles tell entries.
+    zones
+        The public zone of each entry; empty where all are in one.
     """
 
     def __init__(
@@ -101,10 +103,11 @@ class Stream:
         policy: Policy,
         bounds: tuple[FloatArray, FloatArray],
         knowledge: Knowledge | None = None,
+        zones: tuple[int, ...] = (),
     ) -> None:
         self.promise, self.policy = promise, policy
         self._size = bounds[0].size
-        self._known = Reconstruction(bounds, knowledge)
+        self._known = Reconstruction(bounds, knowledge, zones)
         self._past: list[Decimal] = []
         self._last: date | None = None
 

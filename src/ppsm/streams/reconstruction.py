@@ -52,21 +52,26 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """A standard deviation, as a share of the profile, in two parts: each entry's own, and the shared one."""
+    """A standard deviation, as a share of the profile, in parts.
+
+    ``own`` is each entry's own, ``zone`` what the entries of a zone share, ``shared`` what all entries do.
+    """
 
     own: float
     shared: float
+    zone: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.own > 0.0 and self.shared >= 0.0):
+        if not (self.own > 0.0 and self.shared >= 0.0 and self.zone >= 0.0):
             raise InputError(
-                f"a spread of {self.own} (own) and {self.shared} (shared) was given; expected a share above "
-                "0 and one of at least 0."
+                f"a spread of {self.own} (own), {self.zone} (zone) and {self.shared} (shared) was given; "
+                "expected a share above 0 and two of at least 0."
             )
 
-    def covariance(self, size: int) -> FloatArray:
-        """Of so many entries."""
-        return self.own**2 * np.eye(size) + self.shared**2
+    def covariance(self, members: FloatArray) -> FloatArray:
+        """Of entries whose zones are the rows of a matrix (``zone_members`` of the measurements)."""
+        alone = np.eye(members.shape[1])
+        return self.own**2 * alone + self.zone**2 * (members.T @ members) + self.shared**2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,16 +110,24 @@ class Reconstruction:
         Public least and largest value of each entry.
     knowledge
         How well profiles tell entries.
+    zones
+        The public zone of each entry; empty where all are in one.
     """
 
-    def __init__(self, bounds: tuple[FloatArray, FloatArray], knowledge: Knowledge | None = None) -> None:
+    def __init__(
+        self,
+        bounds: tuple[FloatArray, FloatArray],
+        knowledge: Knowledge | None = None,
+        zones: tuple[int, ...] = (),
+    ) -> None:
         self._lower, self._upper = bounds
         self._size = self._lower.size
         known = Knowledge() if knowledge is None else knowledge
-        self._drift = known.drift.covariance(self._size)
-        self._departure = known.departure.covariance(self._size)
+        members = zone_members(zones, self._size)
+        self._drift = known.drift.covariance(members)
+        self._departure = known.departure.covariance(members)
         self._level = np.ones(self._size)
-        self._uncertain = known.at_first.covariance(self._size)
+        self._uncertain = known.at_first.covariance(members)
         self._profile = np.ones(self._size)
         self._begun = False
 

@@ -162,7 +162,13 @@ class StreamRun:
                 if stream is None:
                     self._insist_on_the_same_settings(day.secret.dataset)
                     settings = self._settings
-                    stream = Stream(settings.promise, settings.policy, game.public_bounds, settings.knowledge)
+                    stream = Stream(
+                        settings.promise,
+                        settings.policy,
+                        game.public_bounds,
+                        settings.knowledge,
+                        game.public_zones,
+                    )
                 released = self._one(stream, day, game, before)
                 before = before.then(released)
                 LOG.info("%s: %s", day.public.day, "sampled" if released.sampled else "skipped")
