@@ -25,6 +25,10 @@ _STATUS = {
     "timelimit": Status.NO_INCUMBENT,
     "userinterrupt": Status.NO_INCUMBENT,
 }
+# Among SCIP's ways to select nodes, the usual one has 200,000.
+_BEFORE_ALL_OTHERS = 1_000_000
+# What SCIP understands as no limit.
+_ANY_NUMBER = -1
 
 
 def scip_is_installed() -> bool:
@@ -74,7 +78,7 @@ class ScipSearch:
         if self._problem.cutoff is not None:
             self._model.setObjlimit(self._problem.cutoff)
         if self._looser or self._limits.another_path:
-            _rely_on_branching(self._model, self._problem, without_cuts=self._limits.another_path)
+            _rely_on_branching(self._model, self._problem, another_path=self._limits.another_path)
         self._pause = _pause_between_nodes(self._model)
         if self._problem.start is not None:
             self.offer(self._problem.start)
@@ -144,10 +148,12 @@ def _pause_between_nodes(model: Any) -> Any:
     return pause
 
 
-def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, without_cuts: bool) -> None:
+def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, another_path: bool) -> None:
     """No heuristics and few cuts: on complementarity both take longer than they save.
 
-    Cuts are made from integers; without any there are none at all, nor in a search on another path.
+    Without integers there is nothing to make cuts from, and presolve makes no tree smaller: it is what the
+    other path has there. With integers the other path has neither presolve nor cuts. It mostly looks for
+    points below a cutoff that nobody beats, in any order: the next node is the one with the nearest LP.
     """
     if not problem.sos1_pairs and problem.indicators is None:
         return
@@ -156,11 +162,21 @@ def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, without_cuts
     model.setHeuristics(SCIP_PARAMSETTING.OFF)
     # The child that moves the LP's point less comes first: the usual choice makes trees twice as large.
     model.setParam("nodeselection/childsel", "l")
-    if problem.is_integer.any() and not without_cuts:
+    if another_path:
+        model.setParam("nodeselection/dfs/stdpriority", _BEFORE_ALL_OTHERS)
+    has_integers = bool(problem.is_integer.any())
+    if has_integers and not another_path:
+        model.setPresolve(SCIP_PARAMSETTING.FAST)
         model.setParam("separating/maxrounds", TUNING.node_cuts)
         model.setParam("separating/maxroundsroot", TUNING.root_cuts)
-    else:
-        model.setSeparating(SCIP_PARAMSETTING.OFF)
+        return
+    model.setSeparating(SCIP_PARAMSETTING.OFF)
+    if has_integers:
+        model.setParam("constraints/SOS1/sosconsprop", True)  # as good as the graph of what pairs imply, at once
+        return
+    model.setParam("presolving/maxrounds", _ANY_NUMBER if another_path else 0)
+    # Pairs without integers imply next to nothing, and the graph of that takes long.
+    model.setParam("constraints/SOS1/implprop", False)
 
 
 def optimize_quietly(model: Any) -> None:
