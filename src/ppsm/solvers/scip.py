@@ -25,10 +25,6 @@ _STATUS = {
     "timelimit": Status.NO_INCUMBENT,
     "userinterrupt": Status.NO_INCUMBENT,
 }
-# Among SCIP's ways to select nodes, the usual one has 200,000.
-_BEFORE_ALL_OTHERS = 1_000_000
-# What SCIP understands as no limit.
-_ANY_NUMBER = -1
 
 
 def scip_is_installed() -> bool:
@@ -149,12 +145,7 @@ def _pause_between_nodes(model: Any) -> Any:
 
 
 def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, another_path: bool) -> None:
-    """No heuristics and few cuts: on complementarity both take longer than they save.
-
-    Without integers there is nothing to make cuts from, and presolve makes no tree smaller: it is what the
-    other path has there. With integers the other path has neither presolve nor cuts. It mostly looks for
-    points below a cutoff that nobody beats, in any order: the next node is the one with the nearest LP.
-    """
+    """No heuristics and few cuts: on complementarity both take longer than they save."""
     if not problem.sos1_pairs and problem.indicators is None:
         return
     from pyscipopt import SCIP_PARAMSETTING
@@ -163,20 +154,32 @@ def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, another_path
     # The child that moves the LP's point less comes first: the usual choice makes trees twice as large.
     model.setParam("nodeselection/childsel", "l")
     if another_path:
-        model.setParam("nodeselection/dfs/stdpriority", _BEFORE_ALL_OTHERS)
-    has_integers = bool(problem.is_integer.any())
-    if has_integers and not another_path:
-        model.setPresolve(SCIP_PARAMSETTING.FAST)
-        model.setParam("separating/maxrounds", TUNING.node_cuts)
-        model.setParam("separating/maxroundsroot", TUNING.root_cuts)
+        # Where nobody beats a cutoff the order says nothing: next is the node whose LP is near.
+        usual = model.getParam("nodeselection/estimate/stdpriority")
+        model.setParam("nodeselection/dfs/stdpriority", usual + 1)
+    if problem.is_integer.any():
+        _presolve_and_cut(model, another_path=another_path)
         return
+    # Without integers there is nothing to make cuts from, and presolve makes no tree smaller, nor does the
+    # graph of what pairs imply, which takes long. So presolve is what the other path has.
+    model.setPresolve(SCIP_PARAMSETTING.DEFAULT if another_path else SCIP_PARAMSETTING.OFF)
     model.setSeparating(SCIP_PARAMSETTING.OFF)
-    if has_integers:
-        model.setParam("constraints/SOS1/sosconsprop", True)  # as good as the graph of what pairs imply, at once
-        return
-    model.setParam("presolving/maxrounds", _ANY_NUMBER if another_path else 0)
-    # Pairs without integers imply next to nothing, and the graph of that takes long.
     model.setParam("constraints/SOS1/implprop", False)
+
+
+def _presolve_and_cut(model: Any, *, another_path: bool) -> None:
+    """A little of both with integers, and nothing of either on the other path."""
+    from pyscipopt import SCIP_PARAMSETTING
+
+    if another_path:
+        model.setPresolve(SCIP_PARAMSETTING.OFF)
+        model.setSeparating(SCIP_PARAMSETTING.OFF)
+        # What each pair says for itself is as good there as the graph of them all, which takes longer.
+        model.setParam("constraints/SOS1/sosconsprop", True)
+        return
+    model.setPresolve(SCIP_PARAMSETTING.FAST)
+    model.setParam("separating/maxrounds", TUNING.node_cuts)
+    model.setParam("separating/maxroundsroot", TUNING.root_cuts)
 
 
 def optimize_quietly(model: Any) -> None:
