@@ -229,7 +229,7 @@ def tolls() -> BilevelProgram:
 
 
 def test_scip_is_asked_again_below_a_cutoff() -> None:
-    """Nobody but SCIP has a turn: without presolve it says the same of its claim, and refutes a poor one."""
+    """Nobody but SCIP has a turn: on another path it says the same of its claim, and refutes a poor one."""
     kkt = build_kkt(tolls())
     found = solve_mip_with_scip(sos1(kkt).problem, SolveLimits())
     assert found.objective is not None
@@ -238,7 +238,7 @@ def test_scip_is_asked_again_below_a_cutoff() -> None:
         claim = Claim(found.objective + worse - 1e-6, Method.SOS1, is_bounded=True)
         opinion = second_opinion(kkt, claim, SolveLimits(), math.inf, tree)
         assert opinion.verdict is verdict
-        assert "by SOS1 sets, again, without presolve and cuts" in opinion.words
+        assert "by SOS1 sets, again, with presolve" in opinion.words
         # Over a relaxation that may be unbounded the question is put without a cost.
         assert (
             second_opinion(kkt, replace(claim, is_bounded=False), SolveLimits(), math.inf).verdict is verdict
@@ -261,7 +261,7 @@ def test_the_tree_goes_on_where_scip_fails(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("confirm", [False, True])
 def test_who_asks_for_it_gets_a_claim_confirmed(monkeypatch: pytest.MonkeyPatch, confirm: bool) -> None:
-    hurried = replace(TUNING, opinion_seconds=0.0, opinion_share=0.0, opinion_among_turns=0.0)
+    hurried = replace(TUNING, opinion_seconds=0.0, opinion_on_itself=0.0, opinion_among_turns=0.0)
     monkeypatch.setattr(standings, "TUNING", hurried)
     solution = solve_bilevel(handbook(*ORDERS[0]), method=Method.SOS1, confirm=confirm)
     assert solution.leader_objective == pytest.approx(-26)

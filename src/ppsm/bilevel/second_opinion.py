@@ -5,7 +5,8 @@ HiGHS call a poor point optimal (tests/canaries), and a constant M that is too s
 question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.every_decision`
 where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
 leaf. Where that takes too long SCIP is asked, in a form that has no constants, for a point below a cutoff:
-about its own claims without start, presolve, heuristics and cuts and with another seed. With a cutoff a
+about its own claims without start and heuristics, in another order and with another seed, without presolve
+and cuts if the claim was made with them, else with presolve (:mod:`ppsm.solvers.scip`). With a cutoff a
 search is mostly shorter than the one that it judges. An opinion takes a part of the time of that search, and
 what it left undecided is said.
 """
@@ -160,7 +161,8 @@ def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
         result = solve_mip_with_scip(problem, limits)
     except SolverError as error:
         return Opinion(Verdict.UNDECIDED, str(error), failed=True)
-    words = f"{result.solver} by SOS1 sets{', again, without presolve and cuts' if is_itself else ''}"
+    again = ", again, without presolve and cuts" if kkt.is_integer.any() else ", again, with presolve"
+    words = f"{result.solver} by SOS1 sets{again if is_itself else ''}"
     if result.status is Status.INFEASIBLE:
         return Opinion(Verdict.CONFIRMED, words)
     if result.columns is not None:

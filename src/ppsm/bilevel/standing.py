@@ -305,9 +305,9 @@ class Standing:
             return INFINITY
         is_small = not among_turns or self.kkt.pairs.size <= TUNING.few_pairs
         least = TUNING.opinion_seconds if is_small else TUNING.opinion_among_turns
-        share = TUNING.opinion_share
-        if self.kkt.is_integer.any():
-            share = TUNING.opinion_on_itself if found.method is Method.SOS1 else TUNING.opinion_on_integers
+        share = TUNING.opinion_on_integers if self.kkt.is_integer.any() else TUNING.opinion_share
+        if found.method is Method.SOS1:
+            share = TUNING.opinion_on_itself
         return max(self.stretch * least, share * searched)
 
     def cutoff(self, found: BilevelSolution) -> float:

@@ -154,11 +154,11 @@ class Tuning:
     opinion_on_integers: float = 0.5
     """or so many times where the leader has integers,"""
     opinion_on_itself: float = 2.0
-    """or so many times where SCIP made the claim too: without presolve it takes about as long again,"""
+    """or so many times where SCIP made the claim too: on another path it takes about as long again,"""
     nodes_of_opinion: float = 1.0
     """Our tree is asked before SCIP about a claim of SCIP if as many nodes as SCIP had, at the tree's pace,
     would take no more than so many times as long as SCIP did,"""
-    quick_opinion: float = 0.01
+    quick_opinion: float = 0.005
     """or than so many seconds,"""
     opinion_seconds: float = 0.25
     """and that long in any case,"""

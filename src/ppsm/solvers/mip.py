@@ -40,8 +40,8 @@ class SolveLimits:
 
     ``feasibility`` is how far rows, bounds and integers may be missed: tight by default; large models with
     figures of very different sizes need about 1e-7, and their answers are re-solved with integers fixed.
-    ``another_path`` asks for a search without presolve (SCIP: and cuts) and with another seed: for a second
-    opinion.
+    ``another_path`` asks for a search with another seed and without presolve (SCIP: and cuts; with presolve
+    where the usual path has none): for a second opinion.
     """
 
     gap: float = 1e-9

@@ -74,7 +74,7 @@ class ScipSearch:
         if self._problem.cutoff is not None:
             self._model.setObjlimit(self._problem.cutoff)
         if self._looser or self._limits.another_path:
-            _rely_on_branching(self._model, self._problem, without_cuts=self._limits.another_path)
+            _rely_on_branching(self._model, self._problem, another_path=self._limits.another_path)
         self._pause = _pause_between_nodes(self._model)
         if self._problem.start is not None:
             self.offer(self._problem.start)
@@ -144,11 +144,8 @@ def _pause_between_nodes(model: Any) -> Any:
     return pause
 
 
-def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, without_cuts: bool) -> None:
-    """No heuristics and few cuts: on complementarity both take longer than they save.
-
-    Cuts are made from integers; without any there are none at all, nor in a search on another path.
-    """
+def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, another_path: bool) -> None:
+    """No heuristics and few cuts: on complementarity both take longer than they save."""
     if not problem.sos1_pairs and problem.indicators is None:
         return
     from pyscipopt import SCIP_PARAMSETTING
@@ -156,11 +153,33 @@ def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, without_cuts
     model.setHeuristics(SCIP_PARAMSETTING.OFF)
     # The child that moves the LP's point less comes first: the usual choice makes trees twice as large.
     model.setParam("nodeselection/childsel", "l")
-    if problem.is_integer.any() and not without_cuts:
-        model.setParam("separating/maxrounds", TUNING.node_cuts)
-        model.setParam("separating/maxroundsroot", TUNING.root_cuts)
-    else:
+    if another_path:
+        # Where nobody beats a cutoff the order says nothing: next is the node whose LP is near.
+        usual = model.getParam("nodeselection/estimate/stdpriority")
+        model.setParam("nodeselection/dfs/stdpriority", usual + 1)
+    if problem.is_integer.any():
+        _presolve_and_cut(model, another_path=another_path)
+        return
+    # Without integers there is nothing to make cuts from, and presolve makes no tree smaller, nor does the
+    # graph of what pairs imply, which takes long. So presolve is what the other path has.
+    model.setPresolve(SCIP_PARAMSETTING.DEFAULT if another_path else SCIP_PARAMSETTING.OFF)
+    model.setSeparating(SCIP_PARAMSETTING.OFF)
+    model.setParam("constraints/SOS1/implprop", False)
+
+
+def _presolve_and_cut(model: Any, *, another_path: bool) -> None:
+    """A little of both with integers, and nothing of either on the other path."""
+    from pyscipopt import SCIP_PARAMSETTING
+
+    if another_path:
+        model.setPresolve(SCIP_PARAMSETTING.OFF)
         model.setSeparating(SCIP_PARAMSETTING.OFF)
+        # What each pair says for itself is as good there as the graph of them all, which takes longer.
+        model.setParam("constraints/SOS1/sosconsprop", True)
+        return
+    model.setPresolve(SCIP_PARAMSETTING.FAST)
+    model.setParam("separating/maxrounds", TUNING.node_cuts)
+    model.setParam("separating/maxroundsroot", TUNING.root_cuts)
 
 
 def optimize_quietly(model: Any) -> None:

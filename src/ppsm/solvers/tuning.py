@@ -36,8 +36,9 @@ class SolverTuning:
     # SCIP
     looser_feasibility: tuple[float, ...] = (1e-7, 1e-6)
     """Tried in turn where its LP solver gives up; answers are polished and verified like all others."""
-    root_cuts: int = 10
-    """So many rounds of cuts at the root of a program with integers and complementarity,"""
+    root_cuts: int = 1
+    """So many rounds of cuts at the root of a program with integers and complementarity (more take longer
+    than they save),"""
     node_cuts: int = 1
     """and so many at other nodes: trees of large games become a third as large."""
 
