@@ -334,7 +334,7 @@ def _converted(values: ArrayLike) -> FloatArray | None:
 
 def _refuse_defects(array: FloatArray, names: tuple[str, ...], nonnegative: bool) -> None:
     # What a release could not be repaired with is refused before anything is charged.
-    defects = [("not a finite number", ~(np.abs(array) < INFINITE_FROM))]
+    defects = [(f"no number of a size below {INFINITE_FROM:g}", ~(np.abs(array) < INFINITE_FROM))]
     if nonnegative:
         defects.append(("below zero", array < 0))
     for defect, found in defects:
