@@ -86,14 +86,19 @@ class Market:
         return 100.0 * least_mean_error(self._along(alpha, self._value), 1.0) / self.value
 
     def least_leader_error(self, alpha: float, game: GasAwareCommitment) -> float:
-        """The same of the leader's cost; costs are known to the gap of their proofs alone."""
+        """The same of the leader's cost, less what its proofs leave open.
+
+        A cost is up to a gap below what was found. So all are, but for half a gap, as far from each other as
+        those found, and no bound is off by more than that half.
+        """
 
         def cost(demand: FloatArray) -> float | None:
             found = game.solve(self.power_stress, demand, gap=GAP)
             return found.leader_cost_usd if found.status is Status.PROVEN_OPTIMAL else None
 
         costs = self._along(alpha, cost)
-        return 100.0 * least_mean_error(costs, 1.0) / float(costs.mean())
+        least = least_mean_error(costs, 1.0) - GAP / 2 * float(costs.max())
+        return 100.0 * max(least, 0.0) / float(costs.mean())
 
     def _value(self, demand: FloatArray) -> float | None:
         found = self.follower.solve(demand)
@@ -105,7 +110,8 @@ class Market:
         The true demand is in the middle; to either side it goes on as long as there is a figure.
         """
         below, above = (list(self._known(self._moved(step), figure)) for step in (-alpha, alpha))
-        return np.array([*below[::-1], *self._known([self.demand], figure), *above])
+        (here,) = self._known([self.demand], figure)
+        return np.array([*below[::-1], here, *above])
 
     @staticmethod
     def _known(

@@ -132,7 +132,7 @@ VARIANTS: dict[str, Variant] = {
     "profile alone": profile_alone,
     "parts known": parts_known,
     "regular": streamed(Regular()),
-    "budget-blind PPSM": each_day_by_itself(PPSM),
+    "PPSM by itself": each_day_by_itself(PPSM),
     "daily Laplace": each_day_by_itself(Laplace),
     "absorption": streamed(Absorption()),
     "distribution": streamed(Distribution()),

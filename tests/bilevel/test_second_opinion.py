@@ -239,6 +239,10 @@ def test_scip_is_asked_again_below_a_cutoff() -> None:
         opinion = second_opinion(kkt, claim, SolveLimits(), math.inf, tree)
         assert opinion.verdict is verdict
         assert "by SOS1 sets, again, with presolve" in opinion.words
+        # Indicators were presolved.
+        opinion = second_opinion(kkt, replace(claim, method=Method.INDICATOR), SolveLimits(), math.inf, tree)
+        assert opinion.verdict is verdict
+        assert "by SOS1 sets, again, without presolve and cuts" in opinion.words
         # Over a relaxation that may be unbounded the question is put without a cost.
         assert (
             second_opinion(kkt, replace(claim, is_bounded=False), SolveLimits(), math.inf).verdict is verdict

@@ -37,6 +37,7 @@ def test_another_first_repetition_gives_draws_of_their_own() -> None:
     later = replace(SMALL, first_repetition=SMALL.repetitions).grid
     assert len(later.keys) == len(SMALL.grid.keys)
     assert not set(later.keys) & set(SMALL.grid.keys)
+    assert later.label != SMALL.grid.label  # a directory may hold both
     seeds = [
         {noise_seed("medium", each) for batch in grid.batches for each in batch}
         for grid in (SMALL.grid, later)

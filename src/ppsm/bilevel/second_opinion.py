@@ -149,9 +149,12 @@ def _of_tree(tree: Tree, name: str, cutoff: float | None) -> Opinion:
 
 
 def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
-    """SCIP by SOS1 sets, without a start; asked about itself, on another path: LPs and branching alone."""
+    """SCIP by SOS1 sets, without a start; asked about itself, on another path."""
     is_itself = claim.method in (Method.SOS1, Method.INDICATOR)
-    limits = replace(limits, another_path=is_itself, feasibility=TUNING.scip_feasibility)
+    has_integers = bool(kkt.is_integer.any())
+    # Indicators bring integers, so presolve and cuts; SOS1 sets alone have neither, which is another path.
+    another_path = is_itself and (has_integers or claim.method is Method.SOS1)
+    limits = replace(limits, another_path=another_path, feasibility=TUNING.scip_feasibility)
     problem = sos1(kkt).problem
     if claim.is_bounded and claim.cutoff is not None:
         problem = replace(problem, cutoff=claim.cutoff)
@@ -161,8 +164,8 @@ def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
         result = solve_mip_with_scip(problem, limits)
     except SolverError as error:
         return Opinion(Verdict.UNDECIDED, str(error), failed=True)
-    again = ", again, without presolve and cuts" if kkt.is_integer.any() else ", again, with presolve"
-    words = f"{result.solver} by SOS1 sets{again if is_itself else ''}"
+    how = "with presolve" if another_path and not has_integers else "without presolve and cuts"
+    words = f"{result.solver} by SOS1 sets{f', again, {how}' if is_itself else ''}"
     if result.status is Status.INFEASIBLE:
         return Opinion(Verdict.CONFIRMED, words)
     if result.columns is not None:

@@ -13,7 +13,6 @@ sheets. Such a file may hold a secret: errors tell of rows and defects, and quot
 import codecs
 import csv
 import io
-import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -349,8 +348,8 @@ def _stripped(cells: Sequence[str]) -> tuple[str, ...]:
 
 
 def _header(lines: Sequence[str], delimiter: str) -> tuple[str, ...]:
-    """The first row of a text with this mark between cells, where it has one."""
-    return _stripped(next(csv.reader(lines, delimiter=delimiter), ()))
+    """What stands in the first row of a text with this mark between cells, where it has one."""
+    return tuple(filter(None, _stripped(next(csv.reader(lines, delimiter=delimiter), ()))))
 
 
 def _numbers(table: _Table, cells: Sequence[str], what: str) -> list[float]:
@@ -455,7 +454,8 @@ def _sheet(path: Path, sheet: str | None) -> list[list[str]]:
 
 def _without_blank_edges(lines: list[list[str]]) -> list[list[str]]:
     """Without the empty rows and columns that spreadsheets leave around a table."""
-    while lines and not any(map(str.strip, lines[-1])):
-        lines.pop()
-    width = max((place + 1 for row in lines for place, cell in enumerate(row) if cell.strip()), default=0)
-    return [row[:width] for row in itertools.dropwhile(lambda row: not any(map(str.strip, row)), lines)]
+    columns = [place for row in lines for place, cell in enumerate(row) if cell.strip()]
+    rows = [place for place, row in enumerate(lines) if any(map(str.strip, row))]
+    if not rows:
+        return []
+    return [row[min(columns) : max(columns) + 1] for row in lines[rows[0] : rows[-1] + 1]]

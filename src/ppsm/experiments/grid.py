@@ -168,9 +168,10 @@ class Experiment:
         """
         case = load_case(self.case)
         draws = range(self.first_repetition, self.first_repetition + self.repetitions)
+        since = f" from number {self.first_repetition}" if self.first_repetition else ""
         order = product(self.power_stress, draws, self.gas_stress)
         return Grid(
-            label=f"{self.name} with {self.repetitions} repetitions",
+            label=f"{self.name} with {self.repetitions} repetitions{since}",
             case=case,
             name=case.name,
             limits=Limits(**{field.name: getattr(self, field.name) for field in fields(Limits)}),
