@@ -69,6 +69,16 @@ def two_nodes(link: float = 4.0) -> Follower:
     )
 
 
+def plant_of_two() -> Follower:
+    """A plant of 10 units that makes one of each good at a cost of 1: V(d) is the larger entry."""
+    program = LinearProgram.from_arrays(
+        cost=[1.0], matrix=[[1.0], [1.0]], row_lower=[0.0, 0.0], column_upper=[10.0]
+    )
+    return Follower.from_program(
+        program, parameter_map=np.eye(2), nominal=[0.0, 0.0], parameter_names=["heat", "power"]
+    )
+
+
 class Instance:
     """A random small problem whose bands come from a true vector: on both, the value or the prices."""
 

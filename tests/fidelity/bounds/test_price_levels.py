@@ -13,7 +13,7 @@ from ppsm.fidelity.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import PersistentLp
 from tests.fidelity.bounds.test_price_boxes import low_problem
-from tests.fidelity.markets import one_node_core, two_nodes
+from tests.fidelity.markets import one_node_core, plant_of_two, two_nodes
 from tests.fidelity.nodes import Problem, value_at
 
 
@@ -41,6 +41,28 @@ def test_of_many_costs_some_are_levels() -> None:
     costs = PriceRows.of(ScaledFollower.of(program, sp.csr_array(np.ones((1, 1))))).costs
     assert costs.size == TUNING.most_levels
     assert (costs[0], costs[-1]) == (0.0, 1.0)
+
+
+def test_zero_is_always_a_level() -> None:
+    # of these some are left out, and one differs from zero by rounding only
+    cost = np.append(np.arange(-20.0, 31.0), -1e-12)
+    program = LinearProgram.from_arrays(
+        cost=cost, matrix=np.ones((1, cost.size)), row_lower=[0.0], row_upper=[0.0]
+    )
+    costs = PriceRows.of(ScaledFollower.of(program, sp.csr_array(np.ones((1, 1))))).costs
+    assert 0.0 in costs
+    assert costs.size == TUNING.most_levels
+
+
+def test_prices_of_what_may_be_left_over_are_never_negative() -> None:
+    rows = PriceRows.of(Restorer(plant_of_two()).scaled)
+    assert rows.is_nonnegative.all()
+    levels = PriceLevels(rows, np.array([-8.0, -1.0, 0.0, 1.0, 8.0]))
+    lowest = np.zeros((rows.count, levels.width))
+    lowest[:, 1:-1] = np.diff(levels.levels)
+    cost = np.append(lowest, np.zeros(levels.program.shape[1] - lowest.size))
+    solution = PersistentLp(levels.program.with_cost(cost)).solve()
+    assert levels.prices(solution.columns) == pytest.approx(0.0)
 
 
 def lines_of(problem: Problem, objective: float, levels: np.ndarray) -> LinesAbove:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from ppsm.errors import SolverError
-from ppsm.fidelity import HalfSpaces, Restorer, SearchLimits
+from ppsm.fidelity import Bands, HalfSpaces, Restorer, SearchLimits
 from ppsm.fidelity.bounds.price_levels import PriceRows
 from ppsm.fidelity.bounds.primal_dual import PrimalDualMatrices
 from ppsm.fidelity.follower_lps import FollowerLps
+from ppsm.fidelity.problem import PublicBounds
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import SearchOutcome
 from ppsm.fidelity.search.level_tree import LevelTree, _Region
@@ -18,6 +19,7 @@ from ppsm.fidelity.search.players import search_by_turns
 from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.status import Status
 from tests.fidelity.bounds.test_price_boxes import low_problem
+from tests.fidelity.markets import plant_of_two
 from tests.fidelity.nodes import node_optimum
 
 LIMITS = SearchLimits(gap=1e-5, seconds=20.0)
@@ -87,6 +89,19 @@ def test_half_spaces_are_heeded(seed: int) -> None:
     assert outcome.incumbent.objective >= by_sides.bound - 1e-6
     if outcome.status is Status.PROVEN_OPTIMAL:
         assert outcome.incumbent.objective == pytest.approx(by_sides.incumbent.objective, rel=1e-4, abs=1e-6)
+
+
+def test_what_may_be_left_over_has_no_negative_price() -> None:
+    # the larger entry has to be worth 3 to within 0.1: from (2, 1) it is raised to 2.9
+    restorer = Restorer(plant_of_two())
+    public = PublicBounds.of(None, restorer.names)
+    core = restorer.core(np.array([2.0, 1.0]), Bands(3.0, 0.1).checked(restorer.names), public, "l2", None)
+    tree = tree_of(core, restorer.lps, monotone=False)
+    outcome = run_out(tree)
+    assert outcome.incumbent is not None
+    unit = restorer.scaled.quantity_unit
+    assert outcome.incumbent.parameter * unit == pytest.approx([2.9, 1.0], abs=1e-4)
+    assert all((prices >= -1e-9).all() for _, prices in tree.walker.planes)
 
 
 def test_an_lp_without_a_verdict_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,10 +179,11 @@ def _distinct(costs: FloatArray) -> FloatArray:
     """Zero and the follower's costs, without those that differ by rounding; not too many."""
     ordered = np.unique(np.append(costs, 0.0))
     apart = ordered[np.insert(np.diff(ordered) > TUNING.levels_apart, 0, True)]
-    if apart.size <= TUNING.most_levels:
-        return apart
-    kept = np.linspace(0, apart.size - 1, TUNING.most_levels).round().astype(np.int64)
-    return apart[kept]
+    if apart.size > TUNING.most_levels:
+        apart = apart[np.linspace(0, apart.size - 1, TUNING.most_levels).round().astype(np.int64)]
+    # Zero has to be there, exactly, for multipliers that are never below it.
+    apart[np.abs(apart).argmin()] = 0.0
+    return apart
 
 
 # A plane ``g + y'd`` below V, as ``(g, y)``.
@@ -212,6 +213,8 @@ Halves: TypeAlias = tuple[Half, ...]
 @dataclass(frozen=True, eq=False)
 class PriceLevels:
     """The LP of duals whose prices are split at ``levels``; those of entries are within the outer ones.
+
+    Zero is one of the levels.
 
     Columns: for each price what it is below the first level, its levels, what it is above the last one; then
     other multipliers; then, for each covered difference, its parts.
@@ -272,12 +275,14 @@ class PriceLevels:
 
     def _limits(self, columns: int) -> tuple[FloatArray, FloatArray]:
         lower, upper = np.zeros(columns), np.full(columns, INFINITY)
-        split = np.full((self.rows.count, self.width), 1.0)
-        split[:, [0, -1]] = INFINITY
-        split[self.rows.of_entry, 0] = split[self.rows.of_entry, -1] = 0.0
-        split[self.rows.is_nonnegative, 0] = max(0.0, float(self.levels[0]))
-        upper[: split.size] = split.ravel()
-        others = slice(split.size, split.size + self.rows.worth_of_others.size)
+        least, most = np.zeros((self.rows.count, self.width)), np.ones((self.rows.count, self.width))
+        most[:, [0, -1]] = INFINITY
+        most[self.rows.of_entry, 0] = most[self.rows.of_entry, -1] = 0.0
+        # Zero is a level: what is never below it has all parts up to there.
+        most[self.rows.is_nonnegative, 0] = 0.0
+        least[self.rows.is_nonnegative, 1 : 1 + int(np.searchsorted(self.levels, 0.0))] = 1.0
+        lower[: least.size], upper[: most.size] = least.ravel(), most.ravel()
+        others = slice(least.size, least.size + self.rows.worth_of_others.size)
         lower[others], upper[others] = self.rows.limits_of_others
         return lower, upper
 

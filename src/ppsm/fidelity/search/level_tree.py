@@ -242,9 +242,11 @@ class _Region:
 
     def largest(self) -> list[Halves]:
         """For each price of an entry, the duals in which it is at the last level, or at the negative one."""
-        prices, first = np.unique(self.levels.rows.of_entry).tolist(), float(self.levels.levels[0])
-        negative = [(Half(price, first, is_above=False),) for price in prices] if first < 0.0 else []
-        return [*negative, *((Half(price, 1.0, is_above=True),) for price in prices)]
+        rows, first = self.levels.rows, float(self.levels.levels[0])
+        prices = np.unique(rows.of_entry)
+        below = prices[~rows.is_nonnegative[prices]].tolist() if first < 0.0 else []
+        negative = [(Half(price, first, is_above=False),) for price in below]
+        return [*negative, *((Half(price, 1.0, is_above=True),) for price in prices.tolist())]
 
     def draw_lines(self, above: LinesAbove) -> None:
         """Draw all lines, above the points that are nearer than a new incumbent."""
