@@ -125,7 +125,7 @@ DISTRICTS_KNOWN = Knowledge(
 
 def heat(seed: int) -> SecretYear:
     """Hourly loads of five districts that are secretly larger or smaller than their forecast, 120 a day."""
-    generator, forecast = np.random.default_rng(seed), heat_year(seed)
+    generator, forecast = np.random.default_rng((seed, 1)), heat_year(seed)  # draws apart from its own
     districts = forecast.heat_mwh.shape[2]
     factors = 1.0 + CONNECTED * generator.uniform(-np.sqrt(3.0), np.sqrt(3.0), districts)
     year = replace(forecast, heat_mwh=forecast.heat_mwh * factors)

@@ -6,9 +6,9 @@ those of :mod:`benchmarks.secret_years`. Every variant goes over all 365 days wi
 is cleared with the truth and with what was released.
 
 The profile alone is what everybody knows, without a release. Where the parts are known, all is but what the
-day itself departs by: no stream that skips days can do better than by luck. The two daily rows have the same
-promise for a window and know nothing of other days. Only a stream's vectors may be pulled towards the profile
-until the leader has an answer; how many were is told.
+day itself departs by: no stream that skips days can do better than by luck. The daily rows have the same
+promise for a window and know nothing of other days; one has the profile as the prior of step 3b. Only a
+stream's vectors may be pulled towards the profile until the leader has an answer; how many were is told.
 """
 
 import argparse
@@ -26,10 +26,10 @@ import numpy as np
 from benchmarks.secret_years import YEARS, SecretYear
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
-from ppsm.mechanism import PPSM, Laplace, Outcome
+from ppsm.mechanism import PPSM, Laplace, Outcome, PublicPrior
 from ppsm.mechanism.predictors import seed_of
 from ppsm.privacy.released import Released
-from ppsm.streams.engine import Stream
+from ppsm.streams.engine import PublicDay, Stream
 from ppsm.streams.meters import SeededMeter
 from ppsm.streams.policies import NOTHING, Absorption, Daily, Distribution, Policy, Regular
 from ppsm.streams.promise import Promise
@@ -43,13 +43,15 @@ WINTER = (12, 1, 2, 3)
 class Told:
     """What a variant says of a day before its market is looked at.
 
-    ``noisy`` is what steps 2a to 3b repair; without it the leader plans with ``values`` as they are.
+    ``noisy`` is what steps 2a to 3b repair, step 3b with ``prior`` if there is one; without it the leader
+    plans with ``values`` as they are.
     """
 
     values: FloatArray
     loss: Decimal = NOTHING
     sampled: bool = False
     noisy: Released | None = None
+    prior: PublicPrior | None = None
     may_be_pulled: bool = False
 
 
@@ -114,7 +116,7 @@ def streamed(policy: Policy) -> Variant:
     return told
 
 
-def each_day_by_itself(mechanism: type[Laplace]) -> Variant:
+def each_day_by_itself(mechanism: type[Laplace], *, with_profile: bool = False) -> Variant:
     """A release a day that knows nothing of the others, with the same promise for a window."""
 
     def told(year: SecretYear, seed: int) -> Iterator[Told]:
@@ -123,9 +125,18 @@ def each_day_by_itself(mechanism: type[Laplace]) -> Variant:
             of_day = seed_of("daily", seed, known.day)
             noisy = step.perturb_with_seed(year.secret(index), year.game(0), seed=of_day)
             repaired = noisy if isinstance(step, PPSM) else None
-            yield Told(noisy.values, Decimal(repr(step.epsilon)), sampled=True, noisy=repaired)
+            prior = profile_as_prior(known, year) if with_profile else None
+            yield Told(noisy.values, Decimal(repr(step.epsilon)), sampled=True, noisy=repaired, prior=prior)
 
     return told
+
+
+def profile_as_prior(known: PublicDay, year: SecretYear) -> PublicPrior:
+    """What everybody knows of a day, for step 3b: as far off as the streams take it to be at first."""
+    spreads = (year.knowledge.at_first, year.knowledge.departure)
+    share = np.sqrt(sum(each.own**2 + each.zone**2 + each.shared**2 for each in spreads))
+    least = 1e-3 * known.profile.mean()  # an entry whose profile is nothing may still move
+    return PublicPrior.of(known.profile, share * known.profile + least, source="the public profile")
 
 
 VARIANTS: dict[str, Variant] = {
@@ -133,6 +144,7 @@ VARIANTS: dict[str, Variant] = {
     "parts known": parts_known,
     "regular": streamed(Regular()),
     "PPSM by itself": each_day_by_itself(PPSM),
+    "PPSM with profile": each_day_by_itself(PPSM, with_profile=True),
     "daily Laplace": each_day_by_itself(Laplace),
     "absorption": streamed(Absorption()),
     "distribution": streamed(Distribution()),
@@ -143,7 +155,7 @@ VARIANTS: dict[str, Variant] = {
 def faithful(told: Told, year: SecretYear, index: int) -> FloatArray:
     """Steps 2a to 3b, where the variant has them."""
     if told.noisy is not None:
-        mechanism = PPSM(alpha=year.alpha, epsilon=told.noisy.record.epsilon)
+        mechanism = PPSM(alpha=year.alpha, epsilon=told.noisy.record.epsilon, prior=told.prior)
         with suppress(SolverError):  # else it stays as noisy as it is
             return mechanism.repair(told.noisy, year.game(index)).answer.fidelity.parameter
     return told.values
