@@ -12,6 +12,7 @@ import pytest
 
 from ppsm.coordinations import GameCoordination
 from ppsm.errors import BudgetExceededError, InputError, LedgerError, PrivacyError
+from ppsm.examples import freight_game
 from ppsm.mechanism import History, Learned, PublicOutcome
 from ppsm.privacy import (
     LaplaceMechanism,
@@ -156,6 +157,20 @@ def test_other_settings_are_refused(tmp_path: Path, game: GameCoordination, ledg
     _run(tmp_path, game, ledger, count=1)
     with pytest.raises(InputError, match="other settings"):
         _run(tmp_path, game, ledger, Daily(), count=1)
+
+
+def test_other_bounds_and_zones_are_refused(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    _run(tmp_path, game, ledger, count=1)
+    least, largest = game.public_bounds
+    wider = GameCoordination(freight_game(), unit=game.unit, bounds=(least, 2.0 * largest))
+    zoned = GameCoordination(
+        freight_game(), unit=game.unit, bounds=(least, largest), zones=["east", "east", "west"]
+    )
+    for other in (wider, zoned):
+        with pytest.raises(InputError, match="other settings, bounds or zones"):
+            _run(tmp_path, other, ledger, count=2)
 
 
 def test_days_of_seeded_noise_do_not_go_on_as_private_ones(

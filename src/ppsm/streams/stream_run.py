@@ -24,7 +24,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.errors import FileFormatError, InputError, LedgerError
 from ppsm.files import alone, write_atomically
-from ppsm.mechanism.coordination import Coordination, Outcome
+from ppsm.mechanism.coordination import Coordination, FollowerSide, Outcome
 from ppsm.mechanism.mechanisms import PPSM_p
 from ppsm.mechanism.predictors import Predictor
 from ppsm.privacy.distance import NoisyDistance
@@ -95,8 +95,11 @@ class Settings:
                 "another predictor."
             )
 
-    def describe(self, dataset: str, *, private: bool) -> str:
-        """The settings as the text of a file: a stream goes on with the same ones only."""
+    def describe(self, dataset: str, market: FollowerSide, *, private: bool) -> str:
+        """The settings as the text of a file: a stream goes on with the same ones only.
+
+        Estimates and measured totals rest on public bounds and zones, so these are settings too.
+        """
         content = {
             "format": "ppsm-stream/1",
             "dataset": dataset,
@@ -107,6 +110,8 @@ class Settings:
             "policy": repr(self.policy),
             "mechanism": repr(replace(self.mechanism, epsilon=self.promise.epsilon)),
             "knowledge": repr(self.knowledge),
+            "bounds": repr([side.tolist() for side in market.public_bounds]),
+            "zones": list(market.public_zones),
             "purpose": self.purpose,
             "recipient": self.recipient,
         }
@@ -160,7 +165,7 @@ class StreamRun:
             for day in days:
                 game = self._game(day.public.day)
                 if stream is None:
-                    self._insist_on_the_same_settings(day.secret.dataset)
+                    self._insist_on_the_same_settings(day.secret.dataset, game)
                     settings = self._settings
                     stream = Stream(
                         settings.promise,
@@ -180,17 +185,15 @@ class StreamRun:
             for half in place.glob(".*.part"):
                 half.unlink()
 
-    def _insist_on_the_same_settings(self, dataset: str) -> None:
-        file, text = (
-            self._directory / "stream.json",
-            self._settings.describe(dataset, private=self._seed is None),
-        )
+    def _insist_on_the_same_settings(self, dataset: str, market: FollowerSide) -> None:
+        file = self._directory / "stream.json"
+        text = self._settings.describe(dataset, market, private=self._seed is None)
         if not file.exists():
             write_atomically(file, text)
         elif file.read_bytes() != text.encode():  # bytes, since a damaged file may be no text
             raise InputError(
-                f"{file} is damaged or of a stream with other settings: give the same again, restore it, or "
-                "choose another directory."
+                f"{file} is damaged or of a stream with other settings, bounds or zones: give the same "
+                "again, restore it, or choose another directory."
             )
 
     def _one(self, stream: Stream, day: StreamDay, game: Coordination, before: "_Before") -> ReleasedDay:
