@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ppsm.arrays import FloatArray
 from ppsm.cases import load_case
 from ppsm.coordinations import GaucCoordination
 from ppsm.examples.heat import DAYS, heat_day, heat_year
+from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.mechanism.coordination import Coordination
 from ppsm.privacy import Sensitive
 from ppsm.streams.engine import PublicDay
@@ -88,8 +90,11 @@ def _heated(temperatures: FloatArray | float) -> FloatArray:
     return np.asarray(1.0 + np.maximum(18.0 - np.asarray(temperatures), 0.0) / 22.0)
 
 
-def northeast(seed: int) -> SecretYear:
-    """Gas deliveries that take secret parts of their maximum daily quantities; 15 to 34 GWh a day."""
+def northeast(seed: int, pool: Path | None = None) -> SecretYear:
+    """Gas deliveries that take secret parts of their maximum daily quantities; 15 to 34 GWh a day.
+
+    What the solver learns may be kept in a directory.
+    """
     case = load_case("northeast")
     most, generator = case.mdq_mwh(), np.random.default_rng(seed)
     usual = _shape(_temperatures(generator)) / _heated(COLD_C)
@@ -102,7 +107,8 @@ def northeast(seed: int) -> SecretYear:
         truth.append(np.clip(level * usual[index] * departure, 0.0, most))
         public.append(PublicDay(FIRST + timedelta(days=index), most * np.mean(PARTS) * usual[index]))
     # One solver for all: truth and releases are compared from one pool of commitments.
-    market = GaucCoordination(case, POWER_STRESS, gap=1e-3, time_limit=60.0)
+    solver = GasAwareCommitment(case, pool)
+    market = GaucCoordination(case, POWER_STRESS, solver, gap=1e-3, time_limit=600.0)
     return SecretYear(100.0, public, truth, lasting, lambda _: market)
 
 
@@ -123,8 +129,12 @@ DISTRICTS_KNOWN = Knowledge(
 )
 
 
-def heat(seed: int) -> SecretYear:
-    """Hourly loads of five districts that are secretly larger or smaller than their forecast, 120 a day."""
+def heat(seed: int, pool: Path | None = None) -> SecretYear:
+    """Hourly loads of five districts that are secretly larger or smaller than their forecast, 120 a day.
+
+    Its days have nothing in common that a solver could learn.
+    """
+    del pool
     generator, forecast = np.random.default_rng((seed, 1)), heat_year(seed)  # draws apart from its own
     districts = forecast.heat_mwh.shape[2]
     factors = 1.0 + CONNECTED * generator.uniform(-np.sqrt(3.0), np.sqrt(3.0), districts)
@@ -143,4 +153,4 @@ def _days(hourly: FloatArray) -> list[FloatArray]:
     return [day.ravel() for day in hourly]
 
 
-YEARS: dict[str, Callable[[int], SecretYear]] = {"northeast": northeast, "heat": heat}
+YEARS: dict[str, Callable[[int, Path | None], SecretYear]] = {"northeast": northeast, "heat": heat}

@@ -59,6 +59,17 @@ def test_a_table_goes_on_where_a_directory_was_stopped(place: Path) -> None:
         assert _files(place) == after
 
 
+def test_what_was_there_is_not_called_released(place: Path) -> None:
+    """Whoever goes on wonders what was charged."""
+    command = ["stream", "--case", "two_node", "--power-stress", "0", "--alpha", "300", "--window", "2"]
+    files = ["--days", "days.csv", "--shape", "shape.csv", "--out", "out"]
+    paths = [each if each.startswith("--") else str(place / each) for each in files]
+    said = [CliRunner().invoke(app, [*command, *paths, "--seed", "1"]).stderr for _ in range(2)]
+    assert "released 2026-01-03" in said[0]
+    assert "was there: 2026-01-03" in said[1]
+    assert "released" not in said[1].split("days released")[0]
+
+
 def test_a_table_gives_the_days_that_a_directory_gives(place: Path) -> None:
     _stream(place, "days", "--seed", "1")
     first = {name: json.loads(text)["values"] for name, text in _files(place).items()}

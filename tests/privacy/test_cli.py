@@ -169,6 +169,27 @@ def test_names_of_data_sets_are_shown_in_full(path: Path, run: Run) -> None:
     assert "".join(first_column) == name
 
 
+def test_a_window_is_shown_with_whole_dates_and_the_day_of_each_release(
+    path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal as narrow as they come."""
+    monkeypatch.setenv("COLUMNS", "80")
+    dataset = "gas-demand/two_node/daily"
+    run("ledger", "grant", dataset, "--epsilon", 1, "--alpha", 5, "--unit", "MWh", "--window", 30)
+    run("ledger", "grant", dataset, "--epsilon", 1, "--recipient", "bob", "--window", 30)
+    secret = Sensitive([1.0], dataset=dataset, unit="MWh", day="2026-01-10")
+    mechanism = LaplaceMechanism(alpha=5.0, epsilon=0.3)
+    mechanism.release(secret, ledger=Ledger(path), purpose="stream", recipient="bob")
+    _, out, _ = run("ledger", "show")
+    assert all(word in out for word in ("2026-01-11", "2026-02-09")), out
+    assert max(map(len, out.splitlines())) <= 80
+    _, out, _ = run("ledger", "show", "--dataset", dataset)
+    words = " ".join(word for word in out.replace("│", " ").split())
+    assert "1.0 in any 30" in words
+    assert words.count("2026-01-10") == 2  # the charge, and its draw
+    assert "to bob" in words
+
+
 @pytest.mark.parametrize("command", ["show", "verify"])
 def test_a_missing_ledger_leaves_with_4(command: str, tmp_path: Path, run: Run) -> None:
     code, _, err = run("ledger", command, "--ledger", tmp_path / "none.db")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -19,13 +20,14 @@ from ppsm.privacy import (
     Ledger,
     LedgerKeeper,
     PublishedFigures,
+    Sensitive,
     note_publication,
     simulated_publication,
 )
 from ppsm.privacy.record import Asked
 from ppsm.streams.day_files import Kept, ReleasedDay
 from ppsm.streams.policies import Absorption, Daily, Distribution, Policy, Regular
-from ppsm.streams.stream_run import StreamRun
+from ppsm.streams.stream_run import StreamDay, StreamRun
 from tests.streams.small import DATASET, UNIT, USUAL, days, ledger_for, market, settings
 
 
@@ -155,7 +157,7 @@ def test_a_draw_that_may_have_been_seen_is_not_drawn_again(
 
 def test_other_settings_are_refused(tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper) -> None:
     _run(tmp_path, game, ledger, count=1)
-    with pytest.raises(InputError, match="other settings"):
+    with pytest.raises(InputError, match=r"other policy \(begun with Absorption\(.*\), now Daily\(\)\):"):
         _run(tmp_path, game, ledger, Daily(), count=1)
 
 
@@ -168,8 +170,8 @@ def test_other_bounds_and_zones_are_refused(
     zoned = GameCoordination(
         freight_game(), unit=game.unit, bounds=(least, largest), zones=["east", "east", "west"]
     )
-    for other in (wider, zoned):
-        with pytest.raises(InputError, match="other settings, bounds or zones"):
+    for other, what in ((wider, "bounds"), (zoned, "zones")):
+        with pytest.raises(InputError, match=f"of a stream with other {what}:"):
             _run(tmp_path, other, ledger, count=2)
 
 
@@ -178,7 +180,7 @@ def test_days_of_seeded_noise_do_not_go_on_as_private_ones(
 ) -> None:
     trial = StreamRun(settings(None), lambda _: game, directory=tmp_path / "out", seed=1)
     list(trial.release(days(game.entry_names, 1)))
-    with pytest.raises(InputError, match="other settings"):
+    with pytest.raises(InputError, match=r"other private \(begun with False, now True\)"):
         _run(tmp_path, game, ledger, count=2)
 
 
@@ -249,3 +251,58 @@ def test_what_a_killed_run_had_begun_to_write_is_swept_away(tmp_path: Path) -> N
         half.write_text("{}")
     list(run.release(days(game.entry_names, 1)))
     assert not any(half.exists() for half in halves)
+
+
+@pytest.mark.parametrize("policy", [Absorption(), Distribution(), Regular()], ids=lambda each: each.name)
+def test_days_that_come_late_and_lost_settings_stay_within_the_windows(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper, policy: Policy
+) -> None:
+    """Whatever a policy believes of days that it did not see, or that another one planned."""
+    every = days(game.entry_names, 8)
+
+    def go_on(policy: Policy, chosen: list[StreamDay]) -> None:
+        run = StreamRun(settings(policy), lambda _: game, directory=tmp_path / "out", ledger=ledger)
+        with suppress(BudgetExceededError):
+            for _ in run.release(chosen):
+                pass
+
+    go_on(policy, [every[index] for index in (1, 2, 4, 5)])
+    files = {file: file.read_bytes() for file in (tmp_path / "out" / "days").iterdir()}
+    go_on(policy, every[1:])
+    go_on(policy, every)
+    for other in (Daily(), Absorption()):
+        (tmp_path / "out" / "stream.json").unlink()
+        go_on(other, every)
+        assert ledger.balance(DATASET).days.largest(3) <= 1
+    assert {file: file.read_bytes() for file in files} == files
+
+
+def test_what_rows_say_after_their_release_changes_nothing(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    before, entries = _run(tmp_path, game, ledger, Regular(), count=4), ledger.entries()
+    changed = [
+        replace(
+            each, secret=Sensitive(USUAL * 0.5, dataset=DATASET, unit=UNIT, day=each.public.day.isoformat())
+        )
+        for each in days(game.entry_names, 4)
+    ]
+    run = StreamRun(settings(Regular()), lambda _: game, directory=tmp_path / "out", ledger=ledger)
+    after = list(run.release(changed))
+    assert [each.values.tolist() for each in after] == [each.values.tolist() for each in before]
+    assert ledger.entries() == entries
+
+
+def test_one_process_at_a_time_is_at_work_on_a_stream(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    run = StreamRun(settings(), lambda _: game, directory=tmp_path / "out", ledger=ledger)
+    at_work = run.release(days(game.entry_names, 3))
+    next(at_work)
+    (tmp_path / "other name").symlink_to(tmp_path / "out")
+    other = StreamRun(settings(), lambda _: game, directory=tmp_path / "other name", ledger=ledger)
+    with pytest.raises(InputError, match="another process is at work on the stream"):
+        next(other.release(days(game.entry_names, 3)))
+    assert len(list(at_work)) == 2
+    files = sorted((tmp_path / "out" / "days").iterdir())
+    _insist_on_one_charge_each(ledger, [ReleasedDay.read(file) for file in files])

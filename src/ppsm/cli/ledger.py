@@ -190,11 +190,17 @@ def _record(entry: Entry) -> ReleaseRecord:
 
 def _what(entry: Entry) -> str:
     """An entry's content in a few words."""
+    to = f" to {entry.recipient}" if entry.recipient else ""
     if entry.kind == "spend":
         record = _record(entry)
-        text = f"epsilon {record.epsilon:g} at alpha {record.alpha:g} {record.unit}: {record.purpose}"
+        about = f" about {record.day}" if record.day is not None else ""
+        text = (
+            f"epsilon {record.epsilon:g}{about}{to} at alpha {record.alpha:g} {record.unit}: {record.purpose}"
+        )
     elif entry.kind == "grant":
-        text = f"{entry.granted} in all at {entry.alpha:g} {entry.unit}, {entry.most_per_release} a release"
+        period = f"in any {entry.days} days" if entry.days else "in all"
+        distance = f"{entry.alpha:g} {entry.unit}"
+        text = f"{entry.granted} {period}{to} at {distance}, {entry.most_per_release} a release"
     elif entry.kind == "draw":
         text = f"noise of {entry.day} drawn and kept"
     else:
@@ -213,21 +219,23 @@ def _show_balances(ledger: Ledger, balances: tuple[Balance, ...], as_json: bool)
         typer.echo(json.dumps([_balance_fields(ledger, balance) for balance in balances], indent=1))
         return
     composed = f"at delta {DELTA:g}"
-    headings = ("data set", "alpha", "granted", "spent", composed, "left", "more from", "a release")
     table = Table(title="Privacy budgets (epsilon at alpha)")
-    for heading in headings:
+    for heading in ("data set", "alpha", "granted", "spent", composed, "left"):
         table.add_column(heading, overflow="fold")  # half a name of a data set is of no use to anybody
     for balance in balances:
         period = f" in any {balance.window} days" if balance.window else ""
+        left = [str(balance.left)]
+        if balance.window and balance.next_day:
+            left.append(f"on {balance.next_day}")
+        if balance.comes_back:
+            left.append(f"more from {balance.comes_back}")
         table.add_row(
             balance.dataset + (f" to {balance.recipient}" if balance.recipient else ""),
             f"{balance.alpha:g} {escape(balance.unit)}",
-            f"{balance.granted}{period}",
+            f"{balance.granted}{period},\nat most {balance.most_per_release} a release",
             str(balance.spent),
             f"{ledger.composed(balance.dataset, balance.recipient or None):.4g}",
-            str(balance.left) + (f" on {balance.next_day}" if balance.window and balance.next_day else ""),
-            str(balance.comes_back or ""),
-            f"at most {balance.most_per_release}",
+            "\n".join(left),
         )
     Console().print(table)
 

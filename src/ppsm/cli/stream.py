@@ -96,9 +96,11 @@ def stream(
         say("building the markets")
         run = _run(loaded, power_stress, alpha, epsilon, window, policy, recipient, directory, book, seed)
         released = []
+        there = {file.stem for file in (directory / "days").glob("*.json")}
         for each, day in zip(run.release(found), found, strict=True):
             released.append(each)
-            say(f"released {day.public.day}", len(released))
+            name = day.public.day.isoformat()
+            say(f"{'was there:' if name in there else 'released'} {name}", len(released))
         page = directory / PAGE
         write_atomically(page, stream_page(released, window, epsilon))
         secrets = [day.secret for day in found]

@@ -15,6 +15,7 @@ a run that was interrupted nothing can be told by its ledger and its files.
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -192,7 +193,7 @@ class StreamRun:
             write_atomically(file, text)
         elif file.read_bytes() != text.encode():  # bytes, since a damaged file may be no text
             raise InputError(
-                f"{file} is damaged or of a stream with other settings, bounds or zones: give the same "
+                f"{file} is damaged or of a stream with other {_what_differs(file, text)}: give the same "
                 "again, restore it, or choose another directory."
             )
 
@@ -271,6 +272,21 @@ class StreamRun:
             pulled=pulled,
             outcome=outcome,
         )
+
+
+def _what_differs(file: Path, text: str) -> str:
+    """Which settings a stream was begun with that are others now."""
+    now = json.loads(text)
+    with suppress(ValueError):
+        begun = json.loads(file.read_bytes())
+        if isinstance(begun, dict):
+            changed = [name for name in now if begun.get(name) != now[name]]
+            lists = {"bounds", "zones"}  # too long to be quoted
+            return " and ".join(
+                name if name in lists else f"{name} (begun with {begun.get(name)}, now {now[name]})"
+                for name in changed
+            )
+    return "settings"
 
 
 @dataclass(frozen=True, eq=False)

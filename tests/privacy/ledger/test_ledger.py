@@ -49,7 +49,7 @@ def test_a_new_ledger_verifies(tmp_path: Path) -> None:
 def test_the_file_is_private_and_durable(ledger: Ledger) -> None:
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
     with ledger._file.transaction(write=False) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("persist",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
 
 
@@ -290,12 +290,37 @@ def test_a_file_that_is_replaced_in_the_middle_of_a_charge_gets_none(
 
 
 def test_a_ledger_is_one_file(budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive) -> None:
-    """Also after another program has switched it to a write-ahead log."""
+    """Also after another program has switched it to a write-ahead log; its journal holds nothing."""
     budget_of_one.close()
     with closing(sqlite3.connect(budget_of_one.path)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
     assert went_through(secret, budget_of_one)
-    assert [path.name for path in tmp_path.iterdir()] == ["one.db"]
+    assert {path.name for path in tmp_path.iterdir()} == {"one.db", "one.db-journal"}
+    assert not any((tmp_path / "one.db-journal").read_bytes()[:28])
+    alone = tmp_path / "copy" / "one.db"
+    alone.parent.mkdir()
+    alone.write_bytes(budget_of_one.path.read_bytes())
+    assert not went_through(secret, Ledger(alone))  # what was charged is in the file itself
+
+
+def test_charges_leave_the_directory_alone(ledger: LedgerKeeper, secret: Sensitive) -> None:
+    """A journal that is made and removed for each charge costs two waits for the disk."""
+    releases(ledger, secret, 1)
+    journal = ledger.path.with_name(ledger.path.name + "-journal")
+    before = journal.stat().st_ino, ledger.path.parent.stat().st_mtime_ns
+    releases(ledger, secret, 3)
+    assert (journal.stat().st_ino, ledger.path.parent.stat().st_mtime_ns) == before
+
+
+def test_the_journal_of_another_ledger_of_that_name_changes_nothing(
+    budget_of_one: LedgerKeeper, tmp_path: Path, secret: Sensitive
+) -> None:
+    assert went_through(secret, budget_of_one)
+    budget_of_one.close()
+    budget_of_one.path.rename(tmp_path / "moved.db")
+    other = Ledger.create(budget_of_one.path)
+    assert other.verify().entries == 1
+    assert not went_through(secret, Ledger(tmp_path / "moved.db"))
 
 
 def test_a_symbolic_link_leads_to_the_same_ledger(

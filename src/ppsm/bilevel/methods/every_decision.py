@@ -17,7 +17,7 @@ all proofs are numbers computed from answers and prices.
 """
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -110,6 +110,35 @@ def enumerate_assignments(
     return Enumeration(kkt, cutoff=cutoff, gap=gap, first=first).run(deadline)
 
 
+@dataclass(frozen=True, eq=False)
+class RowsOnAnswers:
+    """The leader's rows that see the follower's answers or prices, and what their other parts come to."""
+
+    number: IntArray
+    leader: sp.csr_array
+    response: sp.csr_array
+    price: sp.csr_array
+    lower: FloatArray
+    upper: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    @classmethod
+    def of(cls, program: BilevelProgram) -> "RowsOnAnswers":
+        """Taken out once: assignments are many, and slices take longer than what is done with them."""
+        response, price = program.response_matrix, program.price_matrix
+        number = np.flatnonzero(np.diff(response.indptr) + np.diff(price.indptr))
+        return cls(
+            number,
+            program.leader_matrix[number, :],
+            response[number, :],
+            price[number, :],
+            program.leader_lower[number],
+            program.leader_upper[number],
+            *rest_of_rows(program, number),
+        )
+
+
 class Enumeration:
     """A list that can be left and taken up again, in the order of what assignments cost at least."""
 
@@ -127,6 +156,10 @@ class Enumeration:
     @cached_property
     def _market(self) -> "Market":
         return Market(self._program.follower)
+
+    @cached_property
+    def _rows_on_answers(self) -> "RowsOnAnswers":
+        return RowsOnAnswers.of(self._program)
 
     def run(self, deadline: float) -> Tree:
         """Go on until a deadline of :func:`time.perf_counter`; what was found so far comes back."""
@@ -203,27 +236,22 @@ class Enumeration:
 
     def _breaks_a_row(self, decision: FloatArray, follower: LinearProgram, answer: LpSolution) -> bool:
         """Whether some row of the leader is out of reach of all optimal answers and prices."""
-        program = self._program
-        rows = np.flatnonzero(np.diff(program.response_matrix.indptr) + np.diff(program.price_matrix.indptr))
-        if rows.size == 0:
+        rows = self._rows_on_answers
+        if rows.number.size == 0:
             return False
-        least, most = rest_of_rows(program, rows)
-        integer = np.asarray(program.leader_matrix[rows, :] @ np.where(program.is_integer, decision, 0.0))
-        seen = np.asarray(
-            program.response_matrix[rows, :] @ answer.columns + program.price_matrix[rows, :] @ answer.prices
-        )
-        above = seen + integer + least - program.leader_upper[rows]
-        below = program.leader_lower[rows] - (seen + integer + most)
+        integer = rows.leader @ np.where(self._program.is_integer, decision, 0.0)
+        seen = rows.response @ answer.columns + rows.price @ answer.prices
+        above = seen + integer + rows.least - rows.upper
+        below = rows.lower - (seen + integer + rows.most)
         worst = int(np.argmax(np.maximum(above, below)))
         sign = 1.0 if above[worst] >= below[worst] else -1.0
         if max(above[worst], below[worst]) <= TUNING.clearly:
             return False
-        row = rows[worst]
-        weights = sign * program.response_matrix[[row], :].toarray().ravel()
-        prices = sign * program.price_matrix[[row], :].toarray().ravel()
+        weights = sign * rows.response[[worst], :].toarray().ravel()
+        prices = sign * rows.price[[worst], :].toarray().ravel()
         reached = self._market.least(follower, answer, weights, prices)
-        rest = integer[worst] + (least if sign > 0 else most)[worst]
-        limit = sign * (program.leader_upper if sign > 0 else program.leader_lower)[row]
+        rest = integer[worst] + (rows.least if sign > 0 else rows.most)[worst]
+        limit = sign * (rows.upper if sign > 0 else rows.lower)[worst]
         return bool(reached + sign * rest > limit + TUNING.clearly * max(1.0, abs(limit), abs(reached)))
 
     def _least_cost(self, decision: FloatArray, follower: LinearProgram, answer: LpSolution) -> float:

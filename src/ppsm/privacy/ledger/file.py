@@ -6,6 +6,10 @@ comes by another name, after a rename or through a hard link, sees neither the l
 again.) A file with two names is refused all the same: a journal left by a crash is found under one of them
 only.
 
+The journal stays beside the file with an empty head (journal mode PERSIST): to make and remove one for each
+charge is two more waits for the disk, of the dear kind that changes a directory. SQLite takes no such journal
+for one that a crash has left.
+
 One connection is kept open, because opening and closing costs three more waits for the disk than a commit.
 It serves one thread at a time, is not used across a fork, and is opened anew when the file was replaced or
 SQLite reported an error.
@@ -197,7 +201,7 @@ class LedgerFile:
         connection = sqlite3.connect(
             address, uri=True, timeout=self.timeout_s, isolation_level=None, check_same_thread=False
         )
-        # EXTRA: a commit returns only once the file and the removal of its journal have reached the disk.
+        # EXTRA: a commit returns only once the file and the end of its journal have reached the disk.
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's own cache, too
         # Entries are read once, in order: a large cache would only be memory that grows with the file.
@@ -208,7 +212,7 @@ class LedgerFile:
                 f"{self.path} is not a ppsm ledger: give the path of a file made by 'ppsm ledger init'."
             )
         # Another program may have switched the file to a write-ahead log.
-        if connection.execute("PRAGMA journal_mode = DELETE").fetchone() != ("delete",):
+        if connection.execute("PRAGMA journal_mode = PERSIST").fetchone() != ("persist",):
             connection.close()
             raise LedgerError(
                 f"The ledger {self.path} is kept in more than one file by another program: end that program."
