@@ -35,10 +35,9 @@ from ppsm.privacy.ledger.windows import DayLosses
 from ppsm.privacy.measurements import float_above, on_grid, zone_count
 from ppsm.privacy.noise import charged_loss
 from ppsm.privacy.record import Asked, ReleaseRecord, dataset_id, integer, one_line, positive_number
+from ppsm.privacy.tuning import TUNING
 
 MOST_PER_RELEASE = Decimal(1)
-# Every charge adds up all windows around its day, and nobody else can charge meanwhile: a hundred years.
-LONGEST_WINDOW = 36_525
 
 
 @lru_cache(maxsize=256)
@@ -240,10 +239,10 @@ def first_balance(dataset: str, alpha: float | None, unit: str | None, window: i
             f"The data set '{dataset}' has no budget yet: its first grant must say at which alpha, in which "
             "unit, it is kept."
         )
-    if window is not None and not 1 <= integer(window, "window") <= LONGEST_WINDOW:
+    if window is not None and not 1 <= integer(window, "window") <= TUNING.longest_window:
         raise InputError(
-            f"a window of {window} days was asked for, expected 1 to {LONGEST_WINDOW:,}: leave it out for a "
-            "budget that all releases share."
+            f"a window of {window} days was asked for, expected 1 to {TUNING.longest_window:,}: leave it out "
+            "for a budget that all releases share."
         )
     return Balance(
         dataset_id(dataset), positive_number(alpha, "alpha"), one_line(unit, "unit"), window=window or 0
