@@ -286,7 +286,7 @@ def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
     done = ppsm(*RELEASE, *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "NOT PRIVATE" in done.stdout
-    assert "For the owner only" in done.stderr
+    assert "for the owner only" in done.stderr
     assert "distance of the noisy demand" not in done.stdout
     for name in ("dossier.json", "released.csv"):
         assert "NOT PRIVATE" in (tmp_path / "out" / name).read_text()

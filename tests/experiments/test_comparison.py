@@ -231,7 +231,7 @@ def test_a_private_report_shows_a_private_release(private: Path) -> None:
     assert summary["statement"] == dossier.statement
     # what is measured against the secret is no part of what is printed for everybody
     assert set(summary) == {"report", "owner_report", "owner_only", "statement"}
-    assert "for the owner only: do not pass on" in (private / "stderr.txt").read_text()
+    assert "for the owner only, and so not printed" in (private / "stderr.txt").read_text()
 
 
 def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> None:

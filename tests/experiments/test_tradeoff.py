@@ -81,7 +81,7 @@ def test_a_secret_case_stays_with_its_owner(tmp_path: Path) -> None:
     done = ppsm(*given, "--alphas", "300", "--draws", "1", "--time-limit", "1", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert "for the owner only: do not pass on" in done.stderr
+    assert "for the owner only, and so not printed where it is no terminal: see out/owner" in done.stderr
     out = tmp_path / "out"
     assert [path.name for path in out.iterdir()] == ["owner"]
     assert stat.S_IMODE((out / "owner").stat().st_mode) == 0o700

@@ -8,47 +8,10 @@ from ppsm.coordinations import GameCoordination
 from ppsm.errors import InputError
 from ppsm.mechanism import PPSM, Dossier, Laplace, ModelBased, PPSM_p, PublicOutcome
 from ppsm.owner.distances import distances
-from ppsm.privacy.measurements import best_share
-from ppsm.privacy.tuning import TUNING
 
 from .conftest import TRUTH
 
 WIDE = (np.zeros(41), np.full(41, np.inf))
-
-
-def test_many_entries_share_equally_with_their_total() -> None:
-    assert best_share(10.0, *WIDE) == 0.5
-    assert best_share(1e-6, *WIDE) == 0.5
-
-
-def test_of_few_entries_the_noisy_sum_is_good_enough() -> None:
-    for entries in (1, 2, 8):
-        assert best_share(10.0, np.zeros(entries), np.full(entries, np.inf)) == 0.0
-
-
-def test_bounds_that_know_the_entries_leave_epsilon_to_the_total() -> None:
-    shares = [best_share(scale, np.zeros(41), np.full(41, 100.0)) for scale in (1.0, 100.0, 1e4)]
-    assert shares == sorted(shares)
-    assert shares[-1] == max(TUNING.shares)
-    assert best_share(1.0, np.ones(41), np.ones(41)) == max(TUNING.shares)
-
-
-def test_the_split_is_no_worse_than_its_neighbours() -> None:
-    """By simulation, on entries that are uniform between their bounds: the product of both mean errors."""
-    rng = np.random.default_rng(3)
-    upper, scale = np.full(41, 40.0), 1.0
-
-    def product(share: float) -> float:
-        truth = rng.uniform(0.0, upper, (1500, 41))
-        entries = truth + rng.laplace(scale=scale / (1 - share), size=truth.shape)
-        total = truth.sum(axis=1) + rng.laplace(scale=scale / share, size=len(truth))
-        ratio = (share / (1 - share)) ** 2
-        off = (total - entries.sum(axis=1)) * ratio / (1 + 41 * ratio)
-        found = np.clip(entries + off[:, None], 0.0, upper)
-        return float(np.square(found - truth).mean() * np.square(total - truth.sum(axis=1)).mean())
-
-    best = best_share(scale, np.zeros(41), upper)
-    assert product(best) < 0.8 * min(product(0.25), product(0.75))
 
 
 @pytest.mark.parametrize("mechanism", [PPSM(alpha=5.0, total_share=0.5), PPSM_p(alpha=5.0, total_share=0.5)])

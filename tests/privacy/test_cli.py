@@ -217,6 +217,25 @@ def test_the_users_ledger_has_one_place(tmp_path: Path, run: Run, monkeypatch: p
     assert default_ledger() == tmp_path / "Library" / "Application Support" / "ppsm" / "ledger.db"
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("HOME", ""), ("HOME", "home"), ("PPSM_LEDGER", "ledger.db"), ("PPSM_LEDGER", " ")],
+)
+def test_a_place_that_moves_with_the_directory_is_none(
+    variable: str, value: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each directory would have a budget of its own."""
+    for name in ("PPSM_LEDGER", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable, value)
+    for command in (("init",), ("grant", "gas", "--epsilon", 1, "--alpha", 1, "--unit", "MWh"), ("show",)):
+        code, _, err = run("ledger", *command)
+        assert code == 2
+        assert f"{variable} is '{value}', expected the whole path" in err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_audit_passes_as_json(run: Run) -> None:
     code, out, _ = run(
         "audit", "--alpha", 5, "--epsilon", 2, "--samples", 3000, "--confidence", 0.9999999, "--json"

@@ -85,5 +85,6 @@ def _keep_solver_prints_apart() -> None:
         os.dup2(2, 1)
     except OSError:  # started without these streams: there is nothing to keep clean
         return
-    sys.stdout = os.fdopen(output, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    # A sign that a terminal does not know is no reason to end, when all is written, with a traceback.
+    sys.stdout = os.fdopen(output, "w", encoding=sys.stdout.encoding, errors="replace")
     sys.stderr = os.fdopen(errors, "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ppsm.bilevel.solution import BilevelSolution, Method
@@ -88,11 +89,11 @@ def _print(solution: BilevelSolution) -> None:
     table.add_row("method", f"{solution.method.value}: {solution.method_reason}")
     table.add_row("solver", f"{solution.solver}, {solution.seconds:.3f} s")
     if solution.explanation:
-        table.add_row("why", solution.explanation)
+        table.add_row("why", escape(solution.explanation))
     console.print(table)
     if solution.status.has_answer:
         values = Table("variable", "value", title="Nonzero variables")
         for name, value in solution.values().items():
             if value:
-                values.add_row(name, f"{value:.10g}")
+                values.add_row(escape(name), f"{value:.10g}")
         console.print(values)

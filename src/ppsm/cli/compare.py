@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
@@ -17,7 +18,7 @@ from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import owner_directory, read_secret
+from ppsm.cli.secret import owner_console, owner_directory, read_secret
 from ppsm.errors import InputError, PpsmError
 from ppsm.files import OWNER_MODE, write_atomically
 
@@ -60,7 +61,7 @@ def compare(
 
     On a built-in case the demand is public and everything is shared. Any other demand is a secret: the
     comparison stays in DIR/owner, and DIR/report.html shows one private release of PPSM at the middle alpha,
-    charged to a budget that somebody has granted. Standard output is for everybody, standard error for the
+    charged to a budget that somebody has granted. Standard output is for everybody, the terminal for the
     owner. Ctrl-C leaves complete files of what was done; the same command goes on. Exit codes: 0 done; 2
     unusable input; 4 release refused; 130 interrupted.
     """
@@ -171,13 +172,13 @@ def _print(job: "Job", example: "ExampleRelease", comparison: "Comparison", *, a
         _print_comparison(job, comparison)
     if not as_json:
         paths = f"\nReport to share: {shared['report']}\nFor the owner only: {shared['owner_report']}"
-        Console().print(paths, highlight=False, soft_wrap=True)
+        Console().print(escape(paths), highlight=False, soft_wrap=True)
 
 
 def _print_comparison(job: "Job", comparison: "Comparison") -> None:
-    console = Console(stderr=not job.public)
+    console = Console() if job.public else owner_console(job.owner / REPORT)
     kind = "public data, seeded noise: not private" if job.public else "for the owner only: do not pass on"
-    console.print(f"\n{job.setting.case.title}: {job.setting.cell} ({kind})", highlight=False)
+    console.print(escape(f"\n{job.setting.case.title}: {job.setting.cell} ({kind})"), highlight=False)
     console.print(summary_lines(comparison.summaries, by_alpha=True))
     for sentence in comparison.sentences:
         console.print(f"- {sentence}", highlight=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ppsm.arrays import FloatArray
@@ -161,7 +162,10 @@ def _print_unaware(result: dict[str, Any]) -> None:
     table = Table("fleet", f"gas, {_GAS_PRICE}", f"covered, {_GAS_PRICE}", "loss, $")
     for bid in result["invalid_bids"]:
         table.add_row(
-            bid["fleet"], f"{bid['gas_price']:.2f}", f"{bid['covered']:.2f}", f"{bid['loss_usd']:,.0f}"
+            escape(bid["fleet"]),
+            f"{bid['gas_price']:.2f}",
+            f"{bid['covered']:.2f}",
+            f"{bid['loss_usd']:,.0f}",
         )
     if result["invalid_bids"]:
         console.print(table)
@@ -261,5 +265,5 @@ def _print(result: dict[str, Any]) -> None:
     if result["certificate"]:
         table.add_row("certificate", "clean" if result["certificate"]["clean"] else "NOT clean")
     if result.get("explanation"):
-        table.add_row("why", result["explanation"])
+        table.add_row("why", escape(result["explanation"]))
     Console().print(table)

@@ -4,13 +4,14 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ppsm.cases import Case, load_case
@@ -20,8 +21,9 @@ from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import owner_directory, read_secret
-from ppsm.errors import InputError
+from ppsm.cli.secret import owner_console, owner_directory, read_secret
+from ppsm.errors import InputError, PpsmError
+from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.privacy import Sensitive
 
 if TYPE_CHECKING:
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from ppsm.mechanism.predictors import PredictorNote
     from ppsm.owner.private_release import Granted, Written
     from ppsm.privacy import PublishedFigures
+
+
+# What the owner alone may know of a release, in the directory for the owner.
+DISTANCES = "distances.json"
 
 
 class MechanismName(StrEnum):
@@ -319,12 +325,10 @@ def _report(
     if as_json:
         sys.stdout.write(json.dumps(summary, indent=2, allow_nan=False) + "\n")
         return
-    from ppsm.owner.distances import distances_for_owner
-
     console = Console()
     table = Table(title=f"Release by {summary['mechanism']}", show_header=False)
     for name in ("released", "dossier", "private", "status"):
-        table.add_row(name, str(summary[name]))
+        table.add_row(name, escape(str(summary[name])))
     if release.dossier.predictor is not None:
         table.add_row("predictions", _prediction_words(release.dossier.predictor))
     if release.fidelity is not None:
@@ -333,12 +337,22 @@ def _report(
         if summary[name] is not None:
             table.add_row(name, f"{summary[name]:,.6g}" if name == "gap" else f"{summary[name]:,.0f} $")
     console.print(table)
-    console.print(summary["statement"], highlight=False)
-    found = distances_for_owner(secret, release).reveal()
+    console.print(escape(summary["statement"]), highlight=False)
+    _show_to_owner(owner_directory(directory) / DISTANCES, release, secret)
+
+
+def _show_to_owner(file: Path, release: "Release", secret: Sensitive) -> None:
+    """How far the release is from the truth; where that fails it is no exit code, which others may see."""
+    from ppsm.owner.distances import distances_for_owner
+
+    try:
+        found = distances_for_owner(secret, release).reveal()
+    except PpsmError:
+        return
+    write_atomically(file, json.dumps(asdict(found), indent=1) + "\n", mode=OWNER_MODE)
     mine = Table(title="For the owner only: do not pass on", show_header=False)
     mine.add_row("distance of the noisy demand, L1", f"{found.l1_noisy:,.0f} MWh")
     mine.add_row("distance of the release, L1", f"{found.l1_released:,.0f} MWh")
     if found.truth_in_bands is not None:
         mine.add_row("true demand within the bands", "yes" if found.truth_in_bands else "no")
-    # Not on standard output, which goes into files and to other people.
-    Console(stderr=True).print(mine)
+    owner_console(file).print(mine)

@@ -1,6 +1,11 @@
-"""What commands on the owner's side share: the secret, and a directory for one reader."""
+"""What commands on the owner's side share: the secret, and a directory and a screen for one reader."""
 
+import os
+import stat
+import sys
 from pathlib import Path
+
+from rich.console import Console
 
 from ppsm.cases import Case, read_demand
 from ppsm.errors import InputError
@@ -35,6 +40,7 @@ def owner_directory(directory: Path) -> Path:
     path = directory / "owner"
     try:
         path.mkdir(mode=0o700, exist_ok=True)
+        _insist_on_our_own(path)
         path.chmod(0o700)
         sync_directory(directory)  # what is kept in there must outlive a power cut
     except OSError as error:
@@ -43,3 +49,25 @@ def owner_directory(directory: Path) -> Path:
             "with --out."
         ) from None
     return path
+
+
+def _insist_on_our_own(path: Path) -> None:
+    """Refuse a directory that somebody else has put there: its user could enter it, or lead it elsewhere."""
+    found = path.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+        return
+    what = "of another user" if stat.S_ISDIR(found.st_mode) else "no directory of its own"
+    raise InputError(
+        f"'{path}', which is to be for the owner alone, is {what}: remove it, or choose another directory "
+        "with --out."
+    )
+
+
+def owner_console(kept: Path) -> Console:
+    """Where figures measured against a secret are shown: on a terminal, and in no log.
+
+    Standard error that leads elsewhere is read by others; there it is said where the figures are ``kept``.
+    """
+    if not sys.stderr.isatty():
+        sys.stderr.write(f"for the owner only, and so not printed where it is no terminal: see {kept}\n")
+    return Console(stderr=True, quiet=not sys.stderr.isatty())

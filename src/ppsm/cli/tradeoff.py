@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from ppsm.cases import load_case
 from ppsm.cases.schema import builtin_cases
@@ -16,7 +17,7 @@ from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import owner_directory
+from ppsm.cli.secret import owner_console, owner_directory
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 from ppsm.files import OWNER_MODE, write_atomically
@@ -107,7 +108,8 @@ def _finish(store: "RowStore", summaries: "list[Summary]", *, public: bool, as_j
     if as_json and public:
         sys.stdout.write(json.dumps([asdict(each) for each in summaries], indent=2, allow_nan=False) + "\n")
         return
-    console = Console(stderr=not public)
+    console = Console() if public else owner_console(directory)
     kind = "seeded noise, not private" if public else "for the owner only: do not pass on"
     console.print(summary_lines(summaries, title=f"Privacy against fidelity ({kind})"))
-    console.print(f"Table: {directory / TABLE}   picture: {directory / FIGURE}", highlight=False)
+    paths = escape(f"Table: {directory / TABLE}   picture: {directory / FIGURE}")
+    console.print(paths, highlight=False)

@@ -27,6 +27,7 @@ from ppsm.experiments.summaries import HEADINGS, shown
 from ppsm.experiments.variants import LEARNED
 from ppsm.extras import installed
 from ppsm.mechanism.dossier import Dossier, Step
+from ppsm.privacy.ledger.exact import in_words
 from ppsm.privacy.owner_only import OwnerOnly, for_owner_only
 from ppsm.privacy.sensitive import Sensitive
 from ppsm.privacy.statement import odds
@@ -364,7 +365,7 @@ def _all_releases(days: Sequence[ReleasedDay]) -> list[str]:
         f"Whoever sees all releases of '{newest.record.dataset}' that the ledger had charged by then, to "
         f"whomever and of whatever day, and doubts an entry that may have moved by up to {account.alpha:g} "
         f"{account.unit} on every day, has the odds changed by at most a factor of {odds(account.spent)} "
-        f"(epsilon = {account.spent.normalize():f} in all)."
+        f"(epsilon = {in_words(account.spent)} in all)."
     ]
 
 

@@ -23,7 +23,6 @@ from ppsm.privacy.released import Released
 from ppsm.privacy.statement import headline
 
 RELEASED, DOSSIER, EVALUATION = "released.csv", "dossier.json", "evaluation.json"
-# Files that the owner alone can read.
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ppsm.errors import FileFormatError, InputError
 from ppsm.privacy.measurements import checked_zones, on_grid
 
 _MAX_TEXT = 200
+_YEARS = range(1900, 3000)
 _DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 
 
@@ -245,9 +246,16 @@ def dataset_id(value: object, what: str = "data set") -> str:
 def day_text(value: object) -> str:
     """Return a day as ISO 8601, or say what is wrong with it."""
     try:
-        return date.fromisoformat(str(value)).isoformat()
+        day = date.fromisoformat(str(value))
     except ValueError:
         raise InputError("The day of the data is no date, expected YYYY-MM-DD: pass one.") from None
+    # The windows of a budget that hold the day begin before it and end after it; the calendar ends, too.
+    if day.year not in _YEARS:
+        raise InputError(
+            f"The day of the data is in the year {day.year}, expected one from {_YEARS[0]} to {_YEARS[-1]}: "
+            "pass the day that the data are of."
+        )
+    return day.isoformat()
 
 
 def one_line(value: object, what: str) -> str:

@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any
 
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.ledger.exact import exact_sum
+from ppsm.privacy.ledger.exact import exact_difference, in_words
 from ppsm.privacy.measurements import rounding, zone_count
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import ReleaseRecord
@@ -48,7 +48,7 @@ def headline(released: Released) -> str:
     account = receipt.account
     return (
         f"PRIVATE, epsilon = {record.epsilon:g} at alpha = {record.alpha:g} {record.unit}; all releases so "
-        f"far: {account.spent.normalize():f} at {account.alpha:g} {account.unit}"
+        f"far: {in_words(account.spent)} at {account.alpha:g} {account.unit}"
     )
 
 
@@ -135,13 +135,13 @@ def condition(publication: Publication) -> str:
 
 def _promise(record: ReleaseRecord, receipt: Receipt) -> str:
     account = receipt.account
-    before = exact_sum(account.spent, -receipt.charged)
+    before = exact_difference(account.spent, receipt.charged)
     return (
         f"Whoever sees this release and all others of '{record.dataset}' that this ledger has charged, and "
         f"knows all entries but one, can hardly tell whether that one was moved by up to {account.alpha:g} "
         f"{account.unit}: no observation changes the odds by more than a factor of {odds(account.spent)} "
-        f"(epsilon = {account.spent.normalize():f} in all: {before.normalize():f} by earlier releases, "
-        f"{receipt.charged.normalize():f} by this one)."
+        f"(epsilon = {in_words(account.spent)} in all: {in_words(before)} by earlier releases, "
+        f"{in_words(receipt.charged)} by this one)."
     )
 
 
@@ -159,7 +159,7 @@ def _measured(record: ReleaseRecord) -> list[str]:
 
 def _windows(receipt: Receipt) -> str:
     parts = [
-        f"{each.spent.normalize():f} in the last {'24 hours' if each.days == 1 else f'{each.days} days'}"
+        f"{in_words(each.spent)} in the last {'24 hours' if each.days == 1 else f'{each.days} days'}"
         for each in receipt.account.windows
     ]
     return f"Of that, {', '.join(parts)}."

@@ -14,6 +14,9 @@ class PrivacyTuning:
     ledger_wait_s: float = 10.0
     # What SQLite may keep of a ledger in memory.
     ledger_cache_kb: int = 256
+    # Days that a budget's window may have, a hundred years: each charge adds up all windows around its day,
+    # and nobody else can charge meanwhile.
+    longest_window: int = 36_525
     # Runs of a mechanism between two calls of ``progress``.
     rows_at_once: int = 500
     # Cells of a histogram, without the finer ones at both ends.

@@ -22,7 +22,8 @@ Whole = Annotated[int, Field(ge=0, lt=2**53)]
 _SHOWN = r"[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 Line = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{_SHOWN}+$")]
 Sentence = Annotated[str, Field(max_length=1000, pattern=f"^{_SHOWN}*$")]
-Decimal = Annotated[str, Field(max_length=60, pattern=r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$")]
+# A charge for another distance than the budget's has all digits of a float.
+Decimal = Annotated[str, Field(max_length=1200, pattern=r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$")]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
 RoundId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]

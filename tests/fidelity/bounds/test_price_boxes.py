@@ -1,5 +1,7 @@
 """Ranges for the prices of every point that could be better."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,18 @@ def test_a_public_bound_counts_in_what_is_near() -> None:
     boxes = PriceBoxes(core, PrimalDualMatrices(core.follower), 0.34, 1.0, [])
     assert boxes.ends[0] == pytest.approx([0.0])
     assert boxes.ends[1] == pytest.approx([np.sqrt(0.34) - 0.3])
+
+
+def test_what_every_point_costs_brings_none_nearer() -> None:
+    # the same problem, of which 0.5 is lost wherever the point is
+    core = replace(one_node_core(0.8, (0.693, 0.707), None), constant=0.5)
+    with_constant = PriceBoxes(core, PrimalDualMatrices(core.follower), 0.86, 0.986, [])
+    box, plain = PriceBox(np.zeros(1), np.ones(1)), boxes_by_hand(0.36)
+    for boxes in (plain, with_constant):
+        assert boxes.ends[1] == pytest.approx([1.4])
+        slope, constant = LinesAbove(boxes.core, box, boxes.ends, boxes.objective).line(1.0)
+        # kappa = 1: 0.36 and the chord of 0.8 y + y^2 / 4 from 0 to 1
+        assert (slope[0], constant) == pytest.approx((1.05, 0.36))
 
 
 def test_chords_lose_most_where_prices_are_wide_by_hand() -> None:

@@ -142,6 +142,42 @@ def test_a_price_below_a_cost_needs_no_cover_and_above_it_all_of_it_by_hand() ->
         assert levels.constant(solution.columns) == pytest.approx(value_at(core, np.array([1.0])) - price)
 
 
+def test_a_price_that_is_split_is_covered_on_both_sides_of_a_cost_by_hand() -> None:
+    # the price is 0.5: half of the way from 0 to 0.4 and half of that from 0.4 to 1. Of the first seller, who
+    # costs 0.4, the parts above are 0.3 and those below lack 0.2; stationarity alone would ask for 0.1 and 0
+    core = one_node_core(0.8, (0.693, 0.707), None)
+    levels = PriceLevels(PriceRows.of(core.follower), np.array([0.0, 0.4, 1.0]))
+    rows, program = levels.rows, levels.program
+    lower, upper = program.column_lower.copy(), program.column_upper.copy()
+    lower[1:3] = upper[1:3] = 0.5
+    lp = PersistentLp(program)
+    lp.set_column_bounds(np.arange(lower.size), lower, upper)
+    first = int(np.abs(rows.cost - 0.4).argmin())
+    others = slice(levels.width, levels.width + rows.worth_of_others.size)
+    for multipliers, least in ((rows.above, 0.3), (rows.below, 0.2)):
+        cost = np.zeros(lower.size)
+        cost[others] = multipliers[[first], :].toarray()[0]
+        lp.set_cost(cost)
+        assert lp.solve().objective == pytest.approx(least)
+
+
+def test_a_line_beside_a_plane_by_hand() -> None:
+    # V <= 0.707 where it is faithful, and the plane -0.6 + d is below it: beside its slope of 1 a price y
+    # adds 0.36 + max_d ((y - 1) d - (d - 0.8)^2) + 0.707 + 0.6 at most; the plane's own constant counts too
+    core = one_node_core(0.8, (0.693, 0.707), None)
+    levels = PriceLevels(PriceRows.of(core.follower), np.array([0.0, 0.4, 1.0]))
+    boxes = PriceBoxes(core, PrimalDualMatrices(core.follower), 0.36, 1.0, [])
+    above = LinesAbove(core, PriceBox(np.zeros(1), np.ones(1)), boxes.ends, 0.36)
+    cut = Cut(1.0, (-0.6, np.array([1.0])))
+    for price, worth in ((1.0, -0.6 + 0.36 + 0.707 + 0.6), (0.4, 0.36 - 0.48 + 0.09 + 0.707 + 0.6)):
+        weights, constant = levels.line(above, cut)
+        lp = PersistentLp(levels.program)
+        lp.set_cost(-weights)
+        halves = (Half(0, price, is_above=True), Half(0, price, is_above=False))
+        lp.set_column_bounds(np.arange(weights.size), *levels.limits_of(halves))
+        assert constant - lp.solve().objective == pytest.approx(worth, abs=1e-6)
+
+
 def test_entries_in_several_rows_have_a_price_of_their_own() -> None:
     follower = two_nodes()
     shared = ScaledFollower.of(

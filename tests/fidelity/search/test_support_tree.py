@@ -64,6 +64,30 @@ def test_children_cover_their_parent_and_bounds_are_valid(seed: int, monkeypatch
     Steps(search, monkeypatch).run(5)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_side_is_tight_in_one_half_and_has_no_multiplier_in_the_other(seed: int) -> None:
+    """Whatever the side: the halves of a node together hold its optimum."""
+    problem = Problem(seed, kind=0, columns=3)
+    search = tree(problem.core, problem.lps)
+    search.opening()
+    if not hasattr(search, "_first"):
+        return
+    node, truth = search.root(0.0), node_optimum(problem.core)
+    sides = problem.core.follower.sides
+    for side in np.flatnonzero(~sides.is_free).tolist():
+        search.heap.clear()
+        search._split(node, [(side, 0.5 * truth)])
+        tight, slack = sorted(search.heap, key=lambda half: side in half.zero)
+        # Other sides may be decided with the one, but not that one both ways.
+        assert side in tight.tight
+        assert side not in tight.zero
+        assert side in slack.zero
+        assert side not in slack.tight
+        assert (tight.bound, slack.bound) == (0.0, 0.5 * truth)
+        halves = [node_optimum(problem.core, half.tight, half.zero) for half in search.heap]
+        assert min(halves) == pytest.approx(truth, abs=1e-5)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_what_is_proven_is_the_optimum(seed: int) -> None:
     problem = Problem(seed, kind=0, columns=4)

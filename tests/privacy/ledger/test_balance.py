@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy import Balance, Ledger, LedgerKeeper, NoiseSource, ReleaseRecord, price
-from ppsm.privacy.ledger.exact import exact_sum
+from ppsm.privacy.ledger.exact import exact_difference, exact_sum, in_words
 from ppsm.privacy.ledger.units import converted, ratio
 from ppsm.privacy.noise import scale_for
 from ppsm.privacy.released import WindowSpend
@@ -224,10 +224,31 @@ def test_the_price_is_never_below_the_exact_loss() -> None:
 def test_sums_are_exact_in_any_context(first: Decimal, second: Decimal) -> None:
     with localcontext() as context:
         context.prec = 3
-        total = exact_sum(first, second)
+        total, difference = exact_sum(first, second), exact_difference(first, second)
     with localcontext() as context:
         context.prec = 60
         assert total == first + second
+        assert difference == first - second
+
+
+def test_a_program_that_computes_with_few_digits_overspends_nothing(ledger: LedgerKeeper) -> None:
+    """With one digit a minus in front of 14 makes it 10, and half a release is left where none is."""
+    granted(ledger, "a", 14.5, 100.0)
+    with localcontext() as context:
+        context.prec = 1
+        for _ in range(14):
+            ledger.spend(record())
+        with pytest.raises(BudgetExceededError, match=r"asked 1\.0, left 0\.5"):
+            ledger.spend(record())
+    assert ledger.verify().ok
+
+
+def test_a_loss_is_never_told_as_less_than_it_is() -> None:
+    assert in_words(Decimal("0.3000")) == "0.3"
+    assert in_words(Decimal(1000)) == "1000"
+    assert in_words(Decimal("0.3333333333333333")) == "0.3333333333333333"
+    assert in_words(Decimal(0.00001)) == "0.000010000000000000001"  # noqa: RUF032 - all digits of the float
+    assert in_words(Decimal("2.0000000000000000000000001")) == "2.0000000000000001"
 
 
 def test_charges_and_grants_must_be_positive() -> None:

@@ -55,6 +55,26 @@ def test_budget_comes_back_on_the_day_that_is_shown(ledger: LedgerKeeper) -> Non
     release(ledger, "2026-01-04", epsilon=1.0)
 
 
+@pytest.mark.parametrize("day", ["0001-01-01", "1899-12-31", "3000-01-01", "9999-12-31"])
+def test_a_day_at_the_end_of_the_calendar_is_refused(day: str, ledger: LedgerKeeper) -> None:
+    """Its windows would end after the last of all days, and no command could show the budget any more."""
+    with pytest.raises(InputError, match="expected one from 1900 to 2999"):
+        release(ledger, day)
+    for first_or_last in ("1900-01-01", "2999-12-31"):
+        release(ledger, first_or_last)
+    balance = ledger.balance(DATASET)
+    assert (balance.next_day, balance.comes_back) == (date(3000, 1, 1), date(3000, 1, 3))
+
+
+@pytest.mark.parametrize("window", [0, -1, 36_526, 10**9, 10**30])
+def test_a_window_of_more_days_than_anybody_lives_is_refused(window: int, tmp_path: Path) -> None:
+    """Each charge would count them all, with the ledger locked for everybody else."""
+    keeper = Ledger.create(tmp_path / "other.db")
+    with pytest.raises(InputError, match="expected 1 to 36,525"):
+        keeper.grant(DATASET, epsilon=1.0, alpha=10.0, unit="MWh", window=window)
+    assert keeper.balances() == ()
+
+
 def test_data_of_no_day_are_refused(ledger: LedgerKeeper) -> None:
     with pytest.raises(InputError, match="do not say of which day"):
         release(ledger, None)

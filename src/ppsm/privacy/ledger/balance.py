@@ -30,11 +30,12 @@ from functools import lru_cache
 
 from ppsm.errors import BudgetExceededError, InputError
 from ppsm.privacy.ledger import units
-from ppsm.privacy.ledger.exact import exact_sum
+from ppsm.privacy.ledger.exact import exact_difference, exact_sum
 from ppsm.privacy.ledger.windows import DayLosses
 from ppsm.privacy.measurements import float_above, on_grid, zone_count
 from ppsm.privacy.noise import charged_loss
 from ppsm.privacy.record import Asked, ReleaseRecord, dataset_id, integer, one_line, positive_number
+from ppsm.privacy.tuning import TUNING
 
 MOST_PER_RELEASE = Decimal(1)
 
@@ -105,12 +106,12 @@ class Balance:
     def left(self) -> Decimal:
         """What may still be spent; with a window: on the day after the newest one."""
         if not self.window:
-            return exact_sum(self.granted, -self.spent)
+            return exact_difference(self.granted, self.spent)
         return self.granted if self.next_day is None else self.left_on(self.next_day)
 
     def left_on(self, day: date) -> Decimal:
         """What a day may still lose without any window around it losing more than was granted."""
-        return exact_sum(self.granted, -self.days.worst(day, self.window))
+        return exact_difference(self.granted, self.days.worst(day, self.window))
 
     @property
     def next_day(self) -> date | None:
@@ -194,7 +195,7 @@ class Balance:
                 f"A charge of {amount} was asked for, expected more than zero: price the release."
             )
         left = self.left if of_day is None else self.left_on(of_day)
-        missing = exact_sum(amount, -left)
+        missing = exact_difference(amount, left)
         leave = f" --most-per-release {_float_above(amount)}" if amount > self.most_per_release else ""
         to = f" --recipient {self.recipient}" if self.recipient else ""
         remedy = f"{grant} {self.dataset}{to} --epsilon {_float_above(max(missing, Decimal(0)))}{leave}"
@@ -238,8 +239,11 @@ def first_balance(dataset: str, alpha: float | None, unit: str | None, window: i
             f"The data set '{dataset}' has no budget yet: its first grant must say at which alpha, in which "
             "unit, it is kept."
         )
-    if window is not None and integer(window, "window") < 1:
-        raise InputError(f"a window of {window} days was asked for, expected one day or more.")
+    if window is not None and not 1 <= integer(window, "window") <= TUNING.longest_window:
+        raise InputError(
+            f"a window of {window} days was asked for, expected 1 to {TUNING.longest_window:,}: leave it out "
+            "for a budget that all releases share."
+        )
     return Balance(
         dataset_id(dataset), positive_number(alpha, "alpha"), one_line(unit, "unit"), window=window or 0
     )

@@ -18,7 +18,7 @@ from ppsm.errors import LedgerError
 from ppsm.privacy.ledger import chain
 from ppsm.privacy.ledger.balance import Balance
 from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
-from ppsm.privacy.ledger.exact import exact_sum
+from ppsm.privacy.ledger.exact import exact_difference, exact_sum
 from ppsm.privacy.ledger.windows import DayLosses
 from ppsm.privacy.record import Asked, ReleaseRecord
 from ppsm.privacy.released import Account, Receipt, WindowSpend
@@ -127,7 +127,7 @@ class Books:
         """The receipt for an entry that spends."""
         spent = Decimal(entry.spent)
         before = {days: self._spent_before(connection, entry, days) for days in WINDOWS}
-        windows = tuple(WindowSpend(days, exact_sum(spent, -lost)) for days, lost in before.items())
+        windows = tuple(WindowSpend(days, exact_difference(spent, lost)) for days, lost in before.items())
         return Receipt(
             ledger=self.identity["ledger"],
             sequence=entry.sequence,

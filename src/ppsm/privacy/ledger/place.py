@@ -9,22 +9,44 @@ import sys
 from pathlib import Path
 from shlex import quote
 
+from ppsm.errors import InputError
+
 VARIABLE = "PPSM_LEDGER"
 _FOLDER, _NAME = "ppsm", "ledger.db"
 
 
 def default_ledger() -> Path:
-    """The file that ``$PPSM_LEDGER`` names, else the one in the platform's place for a user's data."""
+    """The file that ``$PPSM_LEDGER`` names, else the one in the platform's place for a user's data.
+
+    It is the same wherever a command is typed: a ledger for each directory would be a budget for each.
+    """
     named = os.environ.get(VARIABLE)
-    return Path(named) if named else _data_home() / _FOLDER / _NAME
+    if not named:
+        return _data_home() / _FOLDER / _NAME
+    if not Path(named).is_absolute():
+        raise InputError(
+            f"{VARIABLE} is '{named}', expected the whole path of a ledger: it must lead to the same one "
+            "from every directory."
+        )
+    return Path(named)
 
 
 def _data_home() -> Path:
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
+        return _home() / "Library" / "Application Support"
     local = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_DATA_HOME")
     # The XDG specification says to ignore a relative path.
-    return Path(local) if local and Path(local).is_absolute() else Path.home() / ".local" / "share"
+    return Path(local) if local and Path(local).is_absolute() else _home() / ".local" / "share"
+
+
+def _home() -> Path:
+    named = os.environ.get("HOME")
+    if named is not None and not Path(named).is_absolute():
+        raise InputError(
+            f"HOME is '{named}', expected the whole path of a directory, in which the user's ledger is found "
+            "from everywhere: set it, or name a ledger with --ledger."
+        )
+    return Path.home()
 
 
 def ledger_command(verb: str, ledger: Path) -> str:

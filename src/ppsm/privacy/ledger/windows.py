@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 
-from ppsm.privacy.ledger.exact import exact_sum
+from ppsm.privacy.ledger.exact import exact_difference, exact_sum
 
 NOTHING = Decimal(0)
 
@@ -63,5 +63,5 @@ class DayLosses:
             loss = exact_sum(loss, self.of(number))
         yield loss
         for number in range(day + 1, day + window):
-            loss = exact_sum(exact_sum(loss, self.of(number)), -self.of(number - window))
+            loss = exact_difference(exact_sum(loss, self.of(number)), self.of(number - window))
             yield loss
