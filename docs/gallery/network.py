@@ -84,12 +84,12 @@ pd.DataFrame(
 )
 
 # %% [markdown]
-# The first of these draws as maps:
+# The first of these draws as maps, with prices in $/MWh:
 
 # %%
 wires = lines.join(places, on="from").join(places, on="to", rsuffix="2")
 shades = alt.Scale(domain=[0, 140], range=["#fff3d6", "#e69f00", "#8a3b00"])
-color = alt.Color("price:Q", scale=shades, title="$/MWh", legend=alt.Legend(gradientLength=120))
+color = alt.Color("price:Q", scale=shades, legend=None)
 plane = {
     "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.3, 3.2])),
     "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.2, 2.9])),
