@@ -37,7 +37,7 @@ def test_long_names_in_tables_may_break_where_words_end() -> None:
 
 
 def test_no_page_loads_a_script_from_elsewhere() -> None:
-    page = SimpleNamespace(url="gallery/water.html")
+    page = SimpleNamespace(url="gallery/two_towns.html")
     assert 'src="../assets/file-worker.js"' in HOOKS["on_post_page"](FROM_ELSEWHERE, page=page, config=None)
     nowhere = HOOKS["on_post_template"](FROM_ELSEWHERE, template_name="404.html", config=None)
     assert 'src="/assets/file-worker.js"' in nowhere
