@@ -30,9 +30,10 @@ from ppsm.bilevel.solve import solve_bilevel
 from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import SolverError
 from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.solvers import scip as scips
 from ppsm.solvers.highs import PersistentLp, solve_mip_with_highs
 from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
-from ppsm.solvers.scip import solve_mip_with_scip
+from ppsm.solvers.scip import ScipSearch, solve_mip_with_scip
 from ppsm.status import Status
 
 INF = math.inf
@@ -240,13 +241,62 @@ def test_scip_is_asked_again_below_a_cutoff() -> None:
         assert opinion.verdict is verdict
         assert "by SOS1 sets, again, with presolve" in opinion.words
         # Indicators were presolved.
-        opinion = second_opinion(kkt, replace(claim, method=Method.INDICATOR), SolveLimits(), math.inf, tree)
+        by_indicators = replace(claim, method=Method.INDICATOR, presolved=True)
+        opinion = second_opinion(kkt, by_indicators, SolveLimits(), math.inf, tree)
         assert opinion.verdict is verdict
         assert "by SOS1 sets, again, without presolve and cuts" in opinion.words
         # Over a relaxation that may be unbounded the question is put without a cost.
         assert (
             second_opinion(kkt, replace(claim, is_bounded=False), SolveLimits(), math.inf).verdict is verdict
         )
+
+
+def test_a_claim_is_doubted_in_the_model_that_made_it() -> None:
+    """Nothing that the search found or was given goes on: below the best cost there is nothing."""
+    kkt = build_kkt(tolls())
+    limits = SolveLimits(feasibility=1e-7)
+    for worse, verdict in ((0.0, Verdict.CONFIRMED), (1.0, Verdict.REFUTED)):
+        search = ScipSearch(sos1(kkt).problem, limits)
+        found = search.run(INF)
+        assert found.objective is not None
+        assert found.columns is not None
+        search = ScipSearch(replace(sos1(kkt).problem, start=found.columns), limits)
+        search.run(INF)
+        claim = Claim(found.objective + worse - 1e-6, Method.SOS1, True, found.presolved, search)
+        opinion = second_opinion(kkt, claim, SolveLimits(), INF, Branching(kkt, cutoff=None, gap=1e-9))
+        assert opinion.verdict is verdict
+        assert "again, with presolve" in opinion.words
+
+
+@pytest.mark.parametrize("another_path", [False, True])
+def test_the_last_resort_is_doubted_on_another_path(
+    monkeypatch: pytest.MonkeyPatch, another_path: bool
+) -> None:
+    """SCIP gives up until it has its own settings, presolve too; who doubts them does without, or says so."""
+    kkt = build_kkt(tolls())
+    optimise, tolerances = scips.optimize_quietly, set()
+
+    def gives_up(model: Any) -> None:
+        tolerances.add(model.getParam("numerics/feastol"))
+        if model.getParam("numerics/feastol") < 1e-6:
+            raise SolverError("SCIP gave up: an LP.")
+        optimise(model)
+
+    monkeypatch.setattr(scips, "optimize_quietly", gives_up)
+    found = solve_mip_with_scip(sos1(kkt).problem, SolveLimits())
+    assert tolerances == {1e-9, 1e-7, 1e-6}
+    assert found.presolved
+    assert found.objective is not None
+    claim = Claim(found.objective - 1e-6, Method.SOS1, True, found.presolved)
+    if another_path:
+        monkeypatch.setattr(scips, "optimize_quietly", optimise)
+    tree = Branching(kkt, cutoff=None, gap=1e-9)
+    opinion = second_opinion(kkt, claim, SolveLimits(), INF, tree)
+    if another_path:
+        assert "again, without presolve and cuts" in opinion.words
+    else:  # its last resort is the path of the claim: the tree has the word
+        assert opinion.words.startswith("branching on pairs")
+    assert opinion.verdict is Verdict.CONFIRMED
 
 
 def test_the_tree_goes_on_where_scip_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,24 +189,26 @@ class ScipSearcher:
     nodes: int = 0
     seconds: float = 0.0
     """Nodes, and seconds of the processor, of all turns so far."""
-    _search: ScipSearch | None = None
+    presolved: bool = False
+    """Whether presolve had a part in what it last said."""
+    search: ScipSearch | None = None
     _point: FloatArray | None = None
 
     def run(self, deadline: float) -> Progress:
         """Go on until a deadline."""
         started = time.process_time()
         try:
-            if self._search is None:
+            if self.search is None:
                 seconds = max(0.01, self.deadline - time.perf_counter())
                 limits = replace(self.limits, seconds=seconds, feasibility=TUNING.scip_feasibility)
-                self._search = ScipSearch(self._form.problem, limits)
+                self.search = ScipSearch(self._form.problem, limits)
             if self._point is not None:
-                self._search.offer(self._form.complete(self._point))
+                self.search.offer(self._form.complete(self._point))
             self._point = None
-            result = self._search.run(max(0.01, deadline - time.perf_counter()))
+            result = self.search.run(max(0.01, deadline - time.perf_counter()))
         except SolverError:
             return Progress(Status.NO_INCUMBENT, gave_up=True)
-        self.solver, self.nodes = result.solver, result.nodes
+        self.solver, self.nodes, self.presolved = result.solver, result.nodes, result.presolved
         self.seconds += time.process_time() - started
         columns = None if result.columns is None else result.columns[: self.kkt.relaxation.shape[1]]
         return Progress(result.status, columns, result.bound, interrupted=result.interrupted)
@@ -306,12 +308,16 @@ def searchers(
         yield HighsSearcher(kkt, limits, max(late, TUNING.turn_of_bounds), TUNING.share_with_bounds)
 
 
+def _scip_of(players: Sequence[Searcher]) -> ScipSearcher | None:
+    return next((player for player in players if isinstance(player, ScipSearcher)), None)
+
+
 def _is_quick(tree: Branching, players: Sequence[Searcher]) -> bool:
     """Whether a tree would take about as long as SCIP did, if it needs as many nodes.
 
     With integers it needs many times as many: SCIP has cuts.
     """
-    scip = next((player for player in players if isinstance(player, ScipSearcher)), None)
+    scip = _scip_of(players)
     if scip is None or scip.kkt.is_integer.any():
         return False
     expected = (scip.nodes - tree.nodes) * tree.pace
@@ -448,8 +454,15 @@ class Turns:
         begun = next((player.search for player in players if isinstance(player, TreeSearcher)), None)
         opinion = self._of_scip(found, players)
         if opinion is None:
-            quick = begun is not None and _is_quick(begun, players)
-            opinion = self._standing.second_opinion(found, self._standing.seconds, begun, tree_first=quick)
+            scip = _scip_of(players) if found.method is Method.SOS1 else None
+            opinion = self._standing.second_opinion(
+                found,
+                self._standing.seconds,
+                begun,
+                tree_first=begun is not None and _is_quick(begun, players),
+                presolved=scip is not None and scip.presolved,
+                scip=None if scip is None else scip.search,
+            )
         better = self._standing.better(opinion, found)
         if better is None:
             return self._standing.with_opinion(found, opinion)
@@ -458,7 +471,7 @@ class Turns:
 
     def _of_scip(self, found: BilevelSolution, players: Sequence[Searcher]) -> Opinion | None:
         """SCIP, which has begun, goes on beyond another solver's claim; None where it cannot."""
-        scip = next((player for player in players if isinstance(player, ScipSearcher)), None)
+        scip = _scip_of(players)
         if scip is None or found.method is Method.SOS1 or found.status is Status.INFEASIBLE:
             return None
         standing = self._standing

@@ -27,8 +27,8 @@ from ppsm.bilevel.methods.unbounded import question
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import SolverError
-from ppsm.solvers.mip import SolveLimits
-from ppsm.solvers.scip import scip_is_installed, solve_mip_with_scip
+from ppsm.solvers.mip import MipResult, SolveLimits
+from ppsm.solvers.scip import ScipSearch, scip_is_installed, solve_mip_with_scip
 from ppsm.status import Status
 
 
@@ -59,12 +59,16 @@ class Opinion:
 class Claim:
     """What is doubted: no point costs at most the ``cutoff``, or there is none at all; who says so.
 
-    ``is_bounded`` says that the relaxation is known to be bounded, so that a solver may be given its cost.
+    ``is_bounded`` says that the relaxation is known to be bounded, so that a solver may be given its cost;
+    ``presolved`` that SCIP made the claim and its presolve had a part in it. ``scip`` is the search by SOS1
+    sets that made it, whose model can be asked again.
     """
 
     cutoff: float | None
     method: Method
     is_bounded: bool = False
+    presolved: bool = False
+    scip: ScipSearch | None = None
 
 
 def second_opinion(
@@ -152,20 +156,17 @@ def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
     """SCIP by SOS1 sets, without a start; asked about itself, on another path."""
     is_itself = claim.method in (Method.SOS1, Method.INDICATOR)
     has_integers = bool(kkt.is_integer.any())
-    # Indicators bring integers, so presolve and cuts; SOS1 sets alone have neither, which is another path.
-    another_path = is_itself and (has_integers or claim.method is Method.SOS1)
+    # SCIP presolves games with integers on its usual path, all others on the other one.
+    another_path = is_itself and has_integers == claim.presolved
     limits = replace(limits, another_path=another_path, feasibility=TUNING.scip_feasibility)
-    problem = sos1(kkt).problem
-    if claim.is_bounded and claim.cutoff is not None:
-        problem = replace(problem, cutoff=claim.cutoff)
-    else:
-        problem = question(problem, claim.cutoff)
     try:
-        result = solve_mip_with_scip(problem, limits)
+        result = _asked_of_scip(kkt, claim, limits)
     except SolverError as error:
         return Opinion(Verdict.UNDECIDED, str(error), failed=True)
     how = "with presolve" if another_path and not has_integers else "without presolve and cuts"
     words = f"{result.solver} by SOS1 sets{f', again, {how}' if is_itself else ''}"
+    if result.status is Status.INFEASIBLE and is_itself and result.presolved == claim.presolved:
+        return Opinion(Verdict.UNDECIDED, f"{words} came back to the claim's own path", failed=True)
     if result.status is Status.INFEASIBLE:
         return Opinion(Verdict.CONFIRMED, words)
     if result.columns is not None:
@@ -173,3 +174,13 @@ def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
         return Opinion(Verdict.REFUTED, f"{words} found a better point", found)
     ending = "was interrupted" if result.interrupted else f"was not through after {limits.seconds:.2g} s"
     return Opinion(Verdict.UNDECIDED, f"{words} {ending}", interrupted=result.interrupted)
+
+
+def _asked_of_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> MipResult:
+    """A point that refutes a claim, in its own model if there is one, or the verdict that none does."""
+    if not claim.is_bounded or claim.cutoff is None:
+        return solve_mip_with_scip(question(sos1(kkt).problem, claim.cutoff), limits)
+    if claim.scip is None:
+        return solve_mip_with_scip(replace(sos1(kkt).problem, cutoff=claim.cutoff), limits)
+    claim.scip.doubt(claim.cutoff, limits)
+    return claim.scip.run(limits.seconds)

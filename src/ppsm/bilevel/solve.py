@@ -202,7 +202,7 @@ class Methods:
                 continue
             if result.interrupted or found.status not in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE):
                 return found, result
-            opinion = self._standing.second_opinion(found, result.seconds)
+            opinion = self._standing.second_opinion(found, result.seconds, presolved=result.presolved)
             better = self._standing.better(opinion, found)
             if better is None:
                 return self._standing.with_opinion(found, opinion), result

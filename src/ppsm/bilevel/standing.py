@@ -25,6 +25,7 @@ from ppsm.bilevel.tuning import TUNING
 from ppsm.bilevel.verify import Finding, Verification, verify
 from ppsm.program import BilevelProgram, Products
 from ppsm.solvers.mip import SolveLimits
+from ppsm.solvers.scip import ScipSearch
 from ppsm.status import Status, relative_gap
 
 # The gap that verified objective and bound may have, whatever the solver claims, to count as optimal.
@@ -286,15 +287,18 @@ class Standing:
         begun: Branching | None = None,
         *,
         tree_first: bool = False,
+        presolved: bool = False,
+        scip: ScipSearch | None = None,
     ) -> Opinion:
         """Whether a point of the game is better than what was found by more than the gap allows.
 
-        ``searched`` is how many seconds the search took that made the claim; a tree that has ``begun`` before
-        goes on, ``tree_first`` before SCIP is asked.
+        ``searched`` is how many seconds the search took that made the claim, ``presolved`` whether presolve
+        had a part in it, ``scip`` the search that made it; a tree that has ``begun`` before goes on,
+        ``tree_first`` before SCIP is asked.
         """
         limits = replace(self.limits, seconds=max(0.0, self.deadline - time.perf_counter()))
         cutoff = None if found.leader_objective is None else self.cutoff(found)
-        claim = Claim(cutoff, found.method, self.bounded is not None)
+        claim = Claim(cutoff, found.method, self.bounded is not None, presolved, scip)
         kkt = self.kkt if self.bounded is None else self.bounded
         seconds = self.patience(found, searched, among_turns=begun is not None)
         return second_opinion(kkt, claim, limits, seconds, begun, tree_first=tree_first)

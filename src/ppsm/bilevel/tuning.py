@@ -61,7 +61,7 @@ class Tuning:
     """unless it is ahead and gains so much that so many turns like its last one would close the gap:"""
     promising: float = 0.5
     """then anybody's share is at least this."""
-    first_steps: float = 1e-3
+    first_steps: float = 4e-4
     """Seconds, for each integer, of steps from decision to decision before anybody else has a turn"""
     pairs_worth_steps: int = 60
     """in games of more pairs than this;"""

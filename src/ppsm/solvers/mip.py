@@ -55,7 +55,8 @@ class SolveLimits:
 class MipResult:
     """The outcome of a search; ``bound`` is a proven lower bound where the status has one.
 
-    ``interrupted`` says that Ctrl-C ended it: whoever asked should not start another.
+    ``interrupted`` says that Ctrl-C ended it: whoever asked should not start another. ``presolved``
+    says (of SCIP) whether presolve had a part in it, which whoever doubts it must then do without.
     """
 
     status: Status
@@ -66,3 +67,4 @@ class MipResult:
     columns: FloatArray | None = None
     nodes: int = 0
     interrupted: bool = False
+    presolved: bool = False

@@ -55,18 +55,40 @@ class ScipSearch:
 
     It is left between two nodes: taken up after a time limit has cut off the LP of a node, SCIP 10 was seen
     to branch on without LPs, its bound at a standstill. Where its LP solver gives up on a tight tolerance,
-    the search begins anew with a looser one, at last with all settings as SCIP has them.
+    the search begins anew with a looser one, at last with all settings as SCIP has them; so
+    results say whether presolve had a part in them. A claim can be doubted in the model that made it, which
+    takes as long to build as small games to search.
     """
 
     def __init__(self, problem: MixedIntegerProgram, limits: SolveLimits) -> None:
         need_scip("a problem with SOS1 sets or indicators")
-        self._problem, self._limits = problem, limits
-        self._looser = [looser for looser in TUNING.looser_feasibility if looser > limits.feasibility]
-        self._started = time.perf_counter()
+        self._problem = problem
+        self._allow(limits)
         self._begin()
+
+    def _allow(self, limits: SolveLimits) -> None:
+        self._limits, self._started = limits, time.perf_counter()
+        self._looser = [looser for looser in TUNING.looser_feasibility if looser > limits.feasibility]
+
+    def doubt(self, cutoff: float, limits: SolveLimits) -> None:
+        """Begin anew under other limits, to find points below a cutoff; nothing that was found is kept."""
+        self._problem = replace(self._problem, start=None, cutoff=cutoff)
+        self._allow(limits)
+        # What was found belongs to the path that is doubted.
+        self._model.setParam("limits/maxorigsol", 0)
+        self._model.freeTransform()
+        self._model.resetParams()
+        self._model.hideOutput()
+        self._set()
 
     def _begin(self) -> None:
         self._model, self._variables = scip_model(self._problem)
+        self._pause = _pause_between_nodes(self._model)
+        self._set()
+        if self._problem.start is not None:
+            self.offer(self._problem.start)
+
+    def _set(self) -> None:
         _set_limits(self._model, self._limits)
         if self._problem.indicators is None:
             # These keep every optimal point, and without them reduced costs fix nothing.
@@ -75,9 +97,6 @@ class ScipSearch:
             self._model.setObjlimit(self._problem.cutoff)
         if self._looser or self._limits.another_path:
             _rely_on_branching(self._model, self._problem, another_path=self._limits.another_path)
-        self._pause = _pause_between_nodes(self._model)
-        if self._problem.start is not None:
-            self.offer(self._problem.start)
 
     def offer(self, columns: FloatArray) -> None:
         """A point to beat; it need not be exactly feasible, and a search that begins anew keeps it."""
@@ -99,7 +118,8 @@ class ScipSearch:
                 self._limits = replace(self._limits, feasibility=self._looser.pop(0))
                 self._begin()
                 continue
-            return replace(result, seconds=time.perf_counter() - self._started)
+            presolved = self._model.getParam("presolving/maxrounds") != 0
+            return replace(result, seconds=time.perf_counter() - self._started, presolved=presolved)
 
     def _run(self, until: float) -> MipResult:
         left = max(0.01, self._started + self._limits.seconds - time.perf_counter())
@@ -162,6 +182,7 @@ def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, another_path
         return
     # Without integers there is nothing to make cuts from, and presolve makes no tree smaller, nor does the
     # graph of what pairs imply, which takes long. So presolve is what the other path has.
+    model.setParam("constraints/SOS1/maxtightenbds", 0)
     model.setPresolve(SCIP_PARAMSETTING.DEFAULT if another_path else SCIP_PARAMSETTING.OFF)
     model.setSeparating(SCIP_PARAMSETTING.OFF)
     model.setParam("constraints/SOS1/implprop", False)
@@ -171,6 +192,7 @@ def _presolve_and_cut(model: Any, *, another_path: bool) -> None:
     """A little of both with integers, and nothing of either on the other path."""
     from pyscipopt import SCIP_PARAMSETTING
 
+    model.setParam("constraints/SOS1/maxtightenbds", TUNING.tightenings)
     if another_path:
         model.setPresolve(SCIP_PARAMSETTING.OFF)
         model.setSeparating(SCIP_PARAMSETTING.OFF)
@@ -178,6 +200,9 @@ def _presolve_and_cut(model: Any, *, another_path: bool) -> None:
         model.setParam("constraints/SOS1/sosconsprop", True)
         return
     model.setPresolve(SCIP_PARAMSETTING.FAST)
+    # What one pair implies for others is looked at more closely, but once: every round would begin anew.
+    model.setParam("presolving/maxrounds", 1)
+    model.setParam("constraints/SOS1/perfimplanalysis", True)
     model.setParam("separating/maxrounds", TUNING.node_cuts)
     model.setParam("separating/maxroundsroot", TUNING.root_cuts)
 
