@@ -18,7 +18,6 @@ stream's vectors may be pulled towards the profile until the leader has an answe
 
 import argparse
 import json
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -303,9 +302,11 @@ def mean(found: list[float]) -> str:
 
 
 def spread_out(count: int) -> list[int]:
-    """All days, in an order of which every beginning is spread over the year: steps of the golden section."""
-    step = next(step for step in range(round(0.618 * count), count + 1) if math.gcd(step, count) == 1)
-    return [number * step % count for number in range(count)]
+    """All days, in an order of which every beginning is spread over the year: turns of a golden section."""
+    step, whole = 1, 1  # Fibonacci numbers
+    while whole < count:
+        step, whole = whole, step + whole
+    return [day for day in (number * step % whole for number in range(whole)) if day < count]
 
 
 SHOWN = {
