@@ -8,7 +8,7 @@ what was released.
 Rows are kept in ``--out``: a run that was stopped goes on, truths are cleared once for all variants, and with
 fewer ``--days`` the table is of those. Days come in an order of which every beginning is spread over the
 year.
-``--picture FILE`` draws what the rows say of both years.
+``--picture FILE`` draws what the rows of both years say, or of the one that has some.
 
 The profile alone is what everybody knows, without a release. Where the parts are known, all is but what the
 day itself departs by: no stream that skips days can do better than by luck. The daily rows have the same
@@ -18,7 +18,6 @@ stream's vectors may be pulled towards the profile until the leader has an answe
 
 import argparse
 import json
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -303,16 +302,18 @@ def mean(found: list[float]) -> str:
 
 
 def spread_out(count: int) -> list[int]:
-    """All days, in an order of which every beginning is spread over the year: steps of the golden section."""
-    step = next(step for step in range(round(0.618 * count), count + 1) if math.gcd(step, count) == 1)
-    return [number * step % count for number in range(count)]
+    """All days, in an order of which every beginning is spread over the year: turns of a golden section."""
+    step, whole = 1, 1  # Fibonacci numbers
+    while whole < count:
+        step, whole = whole, step + whole
+    return [day for day in (number * step % whole for number in range(whole)) if day < count]
 
 
 SHOWN = {
-    "profile alone": (GREY, "."),
+    "profile alone": (GREY, "x"),
     "PPSM with profile": (ORANGE, "+"),
-    "regular": (BLUE, "."),
-    "absorption": (GREEN, "."),
+    "regular": (BLUE, "o"),
+    "absorption": (GREEN, "^"),
 }
 TITLES = {"northeast": "gas in the Northeast", "heat": "heat in a city"}
 LEAST_SHOWN = 1e-3  # per cent
@@ -320,7 +321,7 @@ LEAST_SHOWN = 1e-3  # per cent
 
 def picture(trials: dict[str, Trial]) -> Figure:
     """The leader's error on each day, a panel for each year."""
-    figure = new_figure(10.0, 3.4 * len(trials))
+    figure = new_figure(10.0, 0.4 + 3.4 * len(trials))
     panels = figure.subplots(len(trials), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (name, trial) in zip(panels, trials.items(), strict=True):
         for variant, (colour, marker) in SHOWN.items():
@@ -329,9 +330,12 @@ def picture(trials: dict[str, Trial]) -> Figure:
                 for each in trial.lines(variant, list(range(len(trial.year.public))))
                 if each.leader_error is not None
             ]
+            if not found:
+                continue
             days = [date.fromisoformat(each.day).timetuple().tm_yday for each in found]
             errors = [max(LEAST_SHOWN, each.leader_error or 0.0) for each in found]
-            axes.semilogy(days, errors, marker, color=colour, label=variant, markersize=5)
+            axes.semilogy(days, errors, marker, color=colour, label=variant, markersize=4.5)
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.set_ylabel(f"{TITLES[name]}:\nleader off by, %")
     panels[0].legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
     panels[-1].set_xlabel(f"day of the year (what is below {LEAST_SHOWN} % is shown there)")
@@ -354,10 +358,11 @@ def main() -> None:
     parser.add_argument("--noise", type=int, default=13, help="seed of the noise")
     parser.add_argument("--variants", nargs="*", choices=sorted(VARIANTS), default=list(VARIANTS))
     parser.add_argument("--out", type=Path, default=Path("out/stream_year"))
-    parser.add_argument("--picture", type=Path, help="draw the rows of both years, and clear nothing")
+    parser.add_argument("--picture", type=Path, help="draw the rows that are there, and clear nothing")
     options = parser.parse_args()
     if options.picture is not None:
-        save_figure(picture({name: trial(name, [], options) for name in TITLES}), options.picture)
+        there = [name for name in TITLES if (options.out / f"{name}-{options.seed}").exists()]
+        save_figure(picture({name: trial(name, [], options) for name in there}), options.picture)
         return
     asked = trial(options.year, options.variants, options)
     totals = [values.sum() for values in asked.year.truth]

@@ -21,7 +21,7 @@ def test_every_beginning_of_the_days_is_spread_over_the_year() -> None:
     assert sorted(days) == list(range(365))
     for count in (12, 46, 91, 183):
         widest = np.diff(sorted([*days[:count], 365])).max()
-        assert widest <= 4 * 365 / count  # days at random would leave more
+        assert widest <= 2 * 365 / count
 
 
 def _trial(place: Path) -> Trial:
