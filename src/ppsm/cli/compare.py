@@ -18,7 +18,7 @@ from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import owner_console, owner_directory, read_secret
+from ppsm.cli.secret import is_for_owner, owner_console, owner_directory, read_secret
 from ppsm.errors import InputError, PpsmError
 from ppsm.files import OWNER_MODE, write_atomically
 
@@ -106,7 +106,7 @@ def _run(job: "Job", *, as_json: bool) -> None:
 
         def advance(tally: "Tally") -> None:
             row = tally.latest
-            if row is not None:
+            if row is not None and (job.public or is_for_owner()):
                 text = f"draw {row.repetition}, alpha {row.alpha:g}, {row.mechanism}: {row.status}"
                 say(text, tally.done)
 
@@ -141,7 +141,8 @@ def _measured(job: "Job", advance: Callable[["Tally"], None]) -> "Comparison":
     try:
         return measure(job, advance).reveal()
     except PpsmError as error:
-        sys.stderr.write(f"for the owner only: there is no comparison, but the release is written: {error}\n")
+        said = f"for the owner only: there is no comparison, but the release is written: {error}"
+        owner_console(job.owner / REPORT).print(escape(said), highlight=False, soft_wrap=True)
         return Comparison((), 0)
 
 

@@ -107,6 +107,31 @@ def test_the_cheapest_pattern_of_a_full_pipe(weight: float, bound: float, patter
     assert asked.cheapest_pattern(1e6, 1e-9, 10.0)[0] == pytest.approx(400.0 + weight, rel=1e-6)
 
 
+def test_a_dearer_area_sends_nothing_to_a_cheaper_one() -> None:
+    """Gas at 3 $/MWh where 5 MWh are withdrawn, at 1 down the pipe, where 2 are and up to 3 are burned."""
+    areas = replace(
+        AREAS,
+        supply_area=np.array([0, 1]),
+        supply_mwh=np.array([10.0, 10.0]),
+        supply_usd_per_mwh=np.array([3.0, 1.0]),
+    )
+    space = PatternSpace(
+        areas=areas,
+        steps=PriceSteps(np.array([3.0]), np.array([1, 0]), np.array([2])),
+        withdrawal_mwh=np.array([5.0, 2.0]),
+        burn=BurnBox(np.array([0.0]), np.array([3.0]), (0.0, 3.0)),
+        area_of_place=np.array([1]),
+        area_of_level=np.array([1]),
+        root=box((0, 0), (1, 1)),
+    )
+    program = PatternProgram(space, np.array([1]), np.array([4.0]), 1e6)
+    program.add_cut(Cut(1000.0, np.array([100.0]), np.array([0.0])))
+    bound, best = program.cheapest_pattern(1e6, 1e-9, 10.0)
+    assert bound == pytest.approx(700.0, rel=1e-6)
+    assert best is not None
+    assert (best.lowest.tolist(), best.highest.tolist()) == ([1, 0], [1, 0])
+
+
 def test_a_burn_beyond_what_the_market_can_serve_is_in_no_pattern() -> None:
     space = PatternSpace(
         areas=AREAS,
