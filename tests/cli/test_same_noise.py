@@ -22,6 +22,7 @@ PASSING = re.compile(
     r"\d{4}-\d\d-\d\d(T[\d:.]+\+00:00)?|\b[0-9a-f]{64}\b|\"ledger\": \"[0-9a-f]{16}\"|"
     r"(cpu_)?seconds(\"|&#34;): [\d.e-]+|&#34;ledger&#34;: &#34;[0-9a-f]{16}"
 )
+SECONDS = re.compile(r"^ *\d+ s  ")
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def _same_noisy_vector(monkeypatch: pytest.MonkeyPatch) -> None:
 def shared_by(
     command: list[str], secret: float, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, str]:
-    """All that leaves: every file outside the owner's directory, standard output and the exit code."""
+    """All that leaves: files outside the owner's directory, standard output, the log and the exit code."""
     home.mkdir()
     monkeypatch.chdir(home)
     Ledger.create("ledger.db").grant("gas-demand/two_node", epsilon=1.0, alpha=300.0, unit="MWh")
@@ -50,7 +51,9 @@ def _shared(command: list[str]) -> dict[str, str]:
     assert done.exit_code == 0, done.output
     out = Path("out")
     files = [file for file in out.rglob("*") if file.is_file() and out / "owner" not in file.parents]
-    texts = {str(file): file.read_text() for file in files} | {"stdout": done.stdout}
+    # Of a log, what it says: how often, and after how long, is time that passes.
+    log = "\n".join(dict.fromkeys(SECONDS.sub("", line) for line in done.stderr.splitlines()))
+    texts = {str(file): file.read_text() for file in files} | {"stdout": done.stdout, "log": log}
     return {name: PASSING.sub("-", text) for name, text in texts.items()}
 
 
@@ -71,7 +74,7 @@ def test_all_that_is_shared_is_the_same(
         shared_by(command, secret, tmp_path / str(number), monkeypatch)
         for number, secret in enumerate(SECRETS)
     )
-    expected = {"out/released.csv", "out/dossier.json", "out/evaluation.json", "stdout"}
+    expected = {"out/released.csv", "out/dossier.json", "out/evaluation.json", "stdout", "log"}
     expected |= {"out/report.html"} if command[0] == "compare" else set()
     assert set(first) == set(second) == expected
     for name in expected:
@@ -103,7 +106,7 @@ def test_all_that_a_stream_shares_is_the_same(
         for number, secret in enumerate(SECRETS)
     )
     days = {f"out/days/2026-01-0{number}.json" for number in (1, 2, 3)}
-    assert set(first) == set(second) == days | {"out/stream.json", "out/page.html", "stdout"}
+    assert set(first) == set(second) == days | {"out/stream.json", "out/page.html", "stdout", "log"}
     # With a question, and without.
     assert any('"answer": {' in first[name] for name in days) == (policy == "absorption")
     assert first == second

@@ -18,7 +18,7 @@ from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import owner_console, owner_directory, read_secret
+from ppsm.cli.secret import is_for_owner, owner_console, owner_directory, read_secret
 from ppsm.errors import InputError, PpsmError
 from ppsm.files import OWNER_MODE, write_atomically
 
@@ -106,7 +106,7 @@ def _run(job: "Job", *, as_json: bool) -> None:
 
         def advance(tally: "Tally") -> None:
             row = tally.latest
-            if row is not None:
+            if row is not None and (job.public or is_for_owner()):
                 text = f"draw {row.repetition}, alpha {row.alpha:g}, {row.mechanism}: {row.status}"
                 say(text, tally.done)
 
@@ -116,7 +116,7 @@ def _run(job: "Job", *, as_json: bool) -> None:
                 # All that is shared is there before anything looks at the secret again.
                 write_atomically(job.directory / REPORT, shareable_page(job.setting, example, None))
             say("clearing the original markets (once, the longest step)")
-            comparison = _measured(job, advance)
+            comparison, trouble = _measured(job, advance)
             say("writing the reports")
             if job.public:
                 example = public_example(job, comparison)
@@ -126,23 +126,25 @@ def _run(job: "Job", *, as_json: bool) -> None:
             raise interrupted(done, len(job.instances), job.store.directory) from None
         if comparison.rows:
             _write_for_owner(job, example, comparison)
-    _print(job, example, comparison, as_json=as_json)
+    _print(job, example, comparison, trouble, as_json=as_json)
     if not comparison.complete:
         raise interrupted(len(comparison.rows), len(job.instances), job.store.directory)
 
 
-def _measured(job: "Job", advance: Callable[["Tally"], None]) -> "Comparison":
-    """All runs against the true demand. With a secret a failure is no exit code: that would tell of it."""
+def _measured(job: "Job", advance: Callable[["Tally"], None]) -> "tuple[Comparison, str]":
+    """All runs against the true demand, or why there are none.
+
+    With a secret a failure is no exit code, which would tell of it, and is said where a comparison would be.
+    """
     from ppsm.experiments.comparison import measure
     from ppsm.experiments.conclusion import Comparison
 
     if job.public:
-        return measure(job, advance).reveal()
+        return measure(job, advance).reveal(), ""
     try:
-        return measure(job, advance).reveal()
+        return measure(job, advance).reveal(), ""
     except PpsmError as error:
-        sys.stderr.write(f"for the owner only: there is no comparison, but the release is written: {error}\n")
-        return Comparison((), 0)
+        return Comparison((), 0), f"there is no comparison, but the release is written: {error}"
 
 
 def _write_for_owner(job: "Job", example: "ExampleRelease", comparison: "Comparison") -> None:
@@ -155,8 +157,10 @@ def _write_for_owner(job: "Job", example: "ExampleRelease", comparison: "Compari
     write_atomically(job.store.directory / TABLE, table, mode=job.store.mode)
 
 
-def _print(job: "Job", example: "ExampleRelease", comparison: "Comparison", *, as_json: bool) -> None:
-    """What is for everybody on standard output; what is measured against a secret on standard error."""
+def _print(
+    job: "Job", example: "ExampleRelease", comparison: "Comparison", trouble: str, *, as_json: bool
+) -> None:
+    """What is for everybody on standard output; what is measured against a secret on a terminal."""
     shared: dict[str, Any] = {
         "report": str(job.directory / REPORT),
         "owner_report": str(job.owner / REPORT),
@@ -168,17 +172,20 @@ def _print(job: "Job", example: "ExampleRelease", comparison: "Comparison", *, a
         shared |= {"complete": comparison.complete, "rows": rows, "conclusion": comparison.sentences}
     if as_json:
         sys.stdout.write(json.dumps(shared, indent=2, allow_nan=False) + "\n")
-    if not (as_json and job.public) and comparison.rows:
-        _print_comparison(job, comparison)
+    if not (as_json and job.public) and (comparison.rows or trouble):
+        _print_comparison(job, comparison, trouble)
     if not as_json:
         paths = f"\nReport to share: {shared['report']}\nFor the owner only: {shared['owner_report']}"
         Console().print(escape(paths), highlight=False, soft_wrap=True)
 
 
-def _print_comparison(job: "Job", comparison: "Comparison") -> None:
+def _print_comparison(job: "Job", comparison: "Comparison", trouble: str) -> None:
     console = Console() if job.public else owner_console(job.owner / REPORT)
     kind = "public data, seeded noise: not private" if job.public else "for the owner only: do not pass on"
     console.print(escape(f"\n{job.setting.case.title}: {job.setting.cell} ({kind})"), highlight=False)
+    if trouble:
+        console.print(escape(trouble), highlight=False, soft_wrap=True)
+        return
     console.print(summary_lines(comparison.summaries, by_alpha=True))
     for sentence in comparison.sentences:
         console.print(f"- {sentence}", highlight=False)

@@ -321,23 +321,29 @@ def _prediction_words(predictor: "PredictorNote") -> str:
 def _report(
     directory: Path, release: "Release", outcome: "Outcome", secret: Sensitive, *, as_json: bool
 ) -> None:
-    summary = _summary(directory, release, outcome)
     if as_json:
-        sys.stdout.write(json.dumps(summary, indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(_summary(directory, release, outcome), indent=2, allow_nan=False) + "\n")
         return
-    console = Console()
-    table = Table(title=f"Release by {summary['mechanism']}", show_header=False)
-    for name in ("released", "dossier", "private", "status"):
-        table.add_row(name, escape(str(summary[name])))
-    if release.dossier.predictor is not None:
-        table.add_row("predictions", _prediction_words(release.dossier.predictor))
+    from ppsm.owner.release_files import DOSSIER, RELEASED
+
+    console, dossier = Console(), release.dossier
+    table = Table(title=f"Release by {dossier.mechanism.name}", show_header=False)
+    table.add_row("released", escape(str(directory / RELEASED)))
+    table.add_row("dossier", escape(str(directory / DOSSIER)))
+    table.add_row("private", str(release.released.private))
+    table.add_row("status", outcome.status.value)
+    if dossier.predictor is not None:
+        table.add_row("predictions", _prediction_words(dossier.predictor))
     if release.fidelity is not None:
         table.add_row("fidelity", release.fidelity.bands_in_words)
-    for name in ("leader_cost", "electricity_value", "gas_value", "gap"):
-        if summary[name] is not None:
-            table.add_row(name, f"{summary[name]:,.6g}" if name == "gap" else f"{summary[name]:,.0f} $")
+    if outcome.leader_cost is not None:
+        table.add_row("leader_cost", f"{outcome.leader_cost:,.0f} $")
+    for name, value in outcome.values.items():
+        table.add_row(f"{name}_value", f"{value:,.0f} $")
+    if outcome.gap is not None:
+        table.add_row("gap", f"{outcome.gap:,.6g}")
     console.print(table)
-    console.print(escape(summary["statement"]), highlight=False)
+    console.print(escape(dossier.statement), highlight=False)
     _show_to_owner(owner_directory(directory) / DISTANCES, release, secret)
 
 

@@ -63,11 +63,16 @@ def _insist_on_our_own(path: Path) -> None:
     )
 
 
-def owner_console(kept: Path) -> Console:
-    """Where figures measured against a secret are shown: on a terminal, and in no log.
+def is_for_owner() -> bool:
+    """Whether standard error is a terminal; elsewhere it is a log, which others read.
 
-    Standard error that leads elsewhere is read by others; there it is said where the figures are ``kept``.
+    There nothing is said that depends on a secret, be it how a run with a known seed has ended.
     """
-    if not sys.stderr.isatty():
+    return sys.stderr.isatty()
+
+
+def owner_console(kept: Path) -> Console:
+    """Where figures measured against a secret are shown; in a log it is said where they are ``kept``."""
+    if not is_for_owner():
         sys.stderr.write(f"for the owner only, and so not printed where it is no terminal: see {kept}\n")
-    return Console(stderr=True, quiet=not sys.stderr.isatty())
+    return Console(stderr=True, quiet=not is_for_owner())

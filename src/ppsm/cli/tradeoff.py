@@ -17,7 +17,7 @@ from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import owner_console, owner_directory
+from ppsm.cli.secret import is_for_owner, owner_console, owner_directory
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 from ppsm.files import OWNER_MODE, write_atomically
@@ -84,7 +84,7 @@ def tradeoff(
 
         def advance(tally: "Tally") -> None:
             row = tally.latest
-            if row is not None:
+            if row is not None and (public or is_for_owner()):
                 say(f"{row.mechanism}, alpha {row.alpha:g}: {row.status}", tally.done)
 
         try:

@@ -16,11 +16,12 @@ charged so far, this one included. Its figures:
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 from ppsm.privacy.laplace import LaplaceMechanism
-from ppsm.privacy.ledger.exact import exact_difference, in_words
+from ppsm.privacy.ledger.exact import exact_difference, exact_multiple, in_words
 from ppsm.privacy.measurements import rounding, zone_count
 from ppsm.privacy.publication import Publication
 from ppsm.privacy.record import ReleaseRecord
@@ -29,15 +30,18 @@ from ppsm.privacy.released import NOT_PRIVATE, Receipt, Released
 PROBABILITY = 0.95
 # Movements that the statement tells the loss for, as multiples of alpha.
 MULTIPLES = (2, 5, 10)
+_THREE_DIGITS_UP = Context(prec=3, rounding=ROUND_CEILING)
 # Beyond this the factor of odds is no float, and no protection.
 _LARGEST_EXPONENT = 700
 
 
-def odds(loss: Decimal | float) -> str:
-    """The factor by which odds may change at a privacy loss, in words."""
-    if loss > _LARGEST_EXPONENT:
-        return f"more than 10^{int(float(loss) / math.log(10.0)):d}"
-    return f"{math.exp(float(loss)):.3g}"
+def odds(loss: Decimal | float, times: int = 1) -> str:
+    """The factor by which odds may change at so many times a privacy loss, in words and rounded up."""
+    exponent = float(times * Fraction(loss))
+    if exponent > _LARGEST_EXPONENT:
+        return f"more than 10^{int(exponent / math.log(10.0)):d}"
+    # No odds change by more than this: to the nearest of three digits, 22,026 would be 22,000.
+    return f"{float(_THREE_DIGITS_UP.create_decimal_from_float(math.exp(exponent))):.3g}"
 
 
 def headline(released: Released) -> str:
@@ -167,7 +171,7 @@ def _windows(receipt: Receipt) -> str:
 
 def _larger_changes(receipt: Receipt) -> str:
     account = receipt.account
-    factors = ", ".join(f"{odds(times * account.spent)} for k = {times}" for times in MULTIPLES)
+    factors = ", ".join(f"{odds(account.spent, times)} for k = {times}" for times in MULTIPLES)
     return (
         "Larger changes are hidden less: the exponent is epsilon times the sum over all entries of |change| "
         f"/ alpha, so k entries that move by up to {account.alpha:g} {account.unit} each, or one entry that "
@@ -219,7 +223,9 @@ def figures(noisy: Released) -> dict[str, Any] | None:
         "epsilon_of_this_release": str(noisy.receipt.charged),
         "alpha": account.alpha,
         "unit": account.unit,
-        "epsilon_by_multiple_of_alpha": {str(times): str(times * account.spent) for times in (1, *MULTIPLES)},
+        "epsilon_by_multiple_of_alpha": {
+            str(times): str(exact_multiple(times, account.spent)) for times in (1, *MULTIPLES)
+        },
         "noise_within": interval.to_dict(),
         "intervals": {
             name: [float(value) - interval.entry, float(value) + interval.entry]

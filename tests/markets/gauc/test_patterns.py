@@ -111,6 +111,27 @@ def test_cuts_hold_for_every_commitment(seed: int) -> None:
     assert commitments > 0
 
 
+def test_gas_that_is_missed_is_no_cost_of_power() -> None:
+    """Without any supply all gas is missed, at a price that is none: what is learned of power alone holds."""
+    case = load_case("two_node")
+    areas = GasAreas.of(case, np.zeros(len(case.junctions), dtype=bool))
+    followers = Followers(case)
+    relaxation = PowerRelaxation(followers, 0.0, areas)
+    withdrawal = areas.gathered(followers.gas.market.withdrawal_mwh(case.demand_mwh(0.0)))
+    assert withdrawal is not None
+    nothing, asked = np.zeros(areas.width), np.zeros(relaxation.asked.link.size, dtype=bool)
+    served = relaxation.solve(withdrawal, asked, (nothing, areas.upper_mwh()))
+    missed = relaxation.solve(withdrawal, asked, (nothing, nothing))
+    assert served is not None
+    assert missed is not None
+    assert (served.is_served, missed.is_served) == (True, False)
+    cut = missed.cut
+    bound = cut.constant_usd - cut.price_usd_per_mwh @ served.burn_mwh + cut.weight_usd @ asked
+    assert bound <= served.bound_usd + 1e-6 * abs(served.bound_usd)
+    # what is missed is paid for in the bound all the same
+    assert missed.bound_usd > served.bound_usd
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_where_pressures_are_free_the_areas_are_the_market(seed: int) -> None:
     case, demand = steep_game(seed)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ppsm.cases import load_case
-from ppsm.cases.entities import MWH_PER_MMBTU
+from ppsm.cases.entities import MWH_PER_MMBTU, Compressor
 from ppsm.cases.schema import Case
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.deliverable import largest_burn_mwh
@@ -36,6 +36,36 @@ def test_the_room_of_a_single_pipe_by_hand() -> None:
     (way,) = [each for each in ways.exhausted_at(np.array([1.001 * most])) if each is not None]
     assert way.weights.tolist() == [1.0]
     assert way.room == pytest.approx(room)
+
+
+def test_a_compressor_multiplies_what_was_lost_before_it_by_hand() -> None:
+    """From 50 bar through a pipe, a compressor of ratio 1.2 and another pipe to 30 bar at least.
+
+    What is left is 1.44 (2500 - first drop) - second drop, and has to be 900.
+    """
+    case = load_case("two_node")
+    (pipe,), field = case.pipes, case.junctions[0]
+    names = ("field", "before", "after", "city")
+    junctions = [
+        replace(field, junction=name, pressure_max_bar=60.0 if name == "after" else 50.0) for name in names
+    ]
+    compressor = Compressor(
+        compressor="c",
+        from_junction="before",
+        to_junction="after",
+        flow_direction="forward",
+        ratio_min=1.0,
+        ratio_max=1.2,
+        capacity_mwh=np.inf,
+    )
+    pipes = (replace(pipe, to_junction="before"), replace(pipe, pipe="second", from_junction="after"))
+    ways = PressureWays(replace(case, junctions=tuple(junctions), pipes=pipes, compressors=(compressor,)))
+    # the first pipe alone may lose 1600 = (1800 / 45)^2, the second 2700 where nothing was lost before it
+    flows = np.array([0.999 * 1800.0, 0.5 * 45.0 * np.sqrt(2700.0)])
+    (way,) = [each for each in ways.exhausted_at(flows) if each is not None]
+    assert way.weights == pytest.approx([1.44, 1.0])
+    assert way.room == pytest.approx(1.44 * 2500.0 - 900.0)
+    assert not list(ways.exhausted_at(flows * np.array([0.1, 1.0])))
 
 
 @pytest.mark.parametrize("name", ["two_node", "medium", "northeast"])

@@ -22,6 +22,11 @@ def exact_difference(first: Decimal, second: Decimal) -> Decimal:
     return _EXACT.subtract(first, second)
 
 
+def exact_multiple(times: int, loss: Decimal) -> Decimal:
+    """So many times a loss, without rounding."""
+    return _EXACT.multiply(Decimal(times), loss)
+
+
 def in_words(loss: Decimal) -> str:
     """A loss for a sentence: without an exponent, with the digits of a float, never rounded down."""
     return f"{_SHORT.normalize(loss):f}"
