@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 
 from ppsm import Follower, LinearProgram
 from ppsm.arrays import FloatArray
-from ppsm.fidelity.problem import Bands
-from ppsm.mechanism.coordination import Decision, Outcome, published
+from ppsm.fidelity.problem import Bands, Nearness
+from ppsm.mechanism.coordination import Decision, LeaderRepair, Outcome, published
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy import MarketResult
 from ppsm.status import Status
 
 TOWNS = ("mill", "forge", "market")
-CHEAP, DEAR, SUPPLY, STEP = 1.0, 3.0, 20.0, 2.0
+CHEAP, DEAR, SUPPLY, STEP, MOST = 1.0, 3.0, 20.0, 2.0, 15.0
 
 
 @cache
@@ -86,6 +86,10 @@ class TinyMarket:
     def market_result(self, demand: ArrayLike) -> MarketResult:
         """What the market publishes."""
         return published(self.clear(demand), self.sensitive_follower, self.price_names, self.felt_names)
+
+    def repaired_for_leader(self, near: Nearness) -> LeaderRepair:
+        """No town gets more than the leader can serve; said of every release, so that all have a step 3c."""
+        return LeaderRepair(np.minimum(near.center, MOST), f"no town is served with more than {MOST:g}")
 
     def without_memory(self) -> "TinyMarket":
         """Itself."""

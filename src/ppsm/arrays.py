@@ -20,6 +20,9 @@ INFINITY = float("inf")
 INFINITE_FROM = 1e20
 LARGEST_COEFFICIENT = 1e15
 SMALLEST_COEFFICIENT = 1e-9
+# Entries of a vector that is to be released and repaired are at most this large: beyond it a unit is lost in
+# rounding.
+LARGEST_ENTRY = 1e15
 ROUNDING = 1e-13
 
 

@@ -8,8 +8,10 @@ import linopy
 import numpy as np
 import pytest
 
+from ppsm.arrays import LARGEST_ENTRY
 from ppsm.errors import InputError, ModelError, SecretExposureError
 from ppsm.fidelity import Bands, Prior, Restorer, SearchLimits, restore
+from ppsm.fidelity.problem import public_values
 from ppsm.fidelity.search.best_first import SearchOutcome
 from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.games.follower import Follower
@@ -203,6 +205,18 @@ def test_a_secret_is_refused_and_a_release_is_read() -> None:
     elsewhere = Sensitive([13.0], dataset="demand", unit="MWh", entry_names=["city"])
     with pytest.raises(InputError, match="'city' is no entry of it; 'town' has no value"):
         restore(one_node(), LaplaceMechanism(alpha=0.1).simulate(elsewhere, seed=3))
+
+
+def test_noise_may_carry_a_secret_beyond_the_limit_that_it_keeps_to() -> None:
+    """What was charged for is not refused for its size: it is held at the limit."""
+    name = ("town",)
+    secret = Sensitive([LARGEST_ENTRY], dataset="demand", unit="MWh", entry_names=name)
+    noisy = next(
+        found
+        for seed in range(20)
+        if (found := LaplaceMechanism(alpha=1e9).simulate(secret, seed=seed)).values[0] > LARGEST_ENTRY
+    )
+    assert public_values(noisy, name).tolist() == [LARGEST_ENTRY]
 
 
 @pytest.mark.parametrize(

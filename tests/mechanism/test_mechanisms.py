@@ -412,4 +412,4 @@ def test_a_private_release_plays_the_game_without_memory(
     simulated(PPSM(alpha=5.0), secret, towns, public)
     assert not asked
     PPSM(alpha=5.0).release(secret, towns, ledger=ledger, purpose="test")
-    assert asked == [towns]
+    assert asked == [towns, towns]  # for steps 2a to 2c, and for 3c

@@ -5,6 +5,7 @@ import multiprocessing
 from dataclasses import FrozenInstanceError
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -251,3 +252,18 @@ def test_expected_l2_error_agrees_with_simulation(dimension: int) -> None:
 
 def test_expected_l2_error_of_one_entry_is_the_scale() -> None:
     assert LaplaceMechanism(alpha=7.0).expected_l2_error(1) == pytest.approx(7.0, rel=1e-9)
+
+
+def test_noise_that_leaves_nothing_of_the_data_is_refused_before_the_charge(
+    secret: Sensitive, tmp_path: Path
+) -> None:
+    """Step 3b takes no vector of that size."""
+    ledger = Ledger.create(tmp_path / "large.db")
+    ledger.grant(DATASET, epsilon=3.0, alpha=1e16, unit="MWh")
+    huge = LaplaceMechanism(alpha=1e16)
+    said = r"scale of 1e\+16, expected at most 1e\+15"
+    with pytest.raises(InputError, match=said):
+        huge.release(secret, ledger=ledger, purpose="test")
+    with pytest.raises(InputError, match=said):
+        huge.simulate(secret, seed=1)
+    assert ledger.balance(DATASET).spent == 0

@@ -246,6 +246,7 @@ def reports_of(error: BaseException) -> str:
         [*VALUES[:2], float("nan")],
         [*VALUES[:2], float("inf")],
         [*VALUES[:2], 1e20],
+        [*VALUES[:2], 1.1e15],
         [*VALUES[:2], -VALUES[2]],
         [*VALUES[:2], f"{VALUES[2]}x"],
         [*VALUES[:2], None],

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from ppsm.errors import BudgetExceededError, FileFormatError, InputError, PrivacyError
 from ppsm.privacy import LaplaceMechanism, Ledger, Released, ReleaseRecord, Sensitive, price
-from ppsm.privacy.measurements import Split, best_share, exact_totals, on_grid, rounding, zone_numbers
+from ppsm.privacy.measurements import (
+    Split,
+    _held_at_bounds,
+    best_share,
+    exact_totals,
+    on_grid,
+    rounding,
+    zone_numbers,
+)
 from ppsm.privacy.tuning import TUNING
 
 VALUES = [412.0, 87.5, 1290.0]
@@ -71,11 +79,36 @@ def test_of_few_entries_the_noisy_sum_is_good_enough() -> None:
         assert best_share(10.0, np.zeros(entries), np.full(entries, np.inf)) == 0.0
 
 
+@pytest.mark.parametrize("width", [0.1, 3.0, 10.0, 20.0, 50.0, 100.0, 1e6])
+def test_public_bounds_leave_few_entries_their_epsilon(width: float) -> None:
+    """Noise for the rest of epsilon would carry most of them to their bounds, where step 3b puts them."""
+    for entries in (1, 2, 3, 4, 6):
+        assert best_share(10.0, np.zeros(entries), np.full(entries, width)) == 0.0
+
+
 def test_bounds_that_know_the_entries_leave_epsilon_to_the_total() -> None:
-    shares = [best_share(scale, np.zeros(41), np.full(41, 100.0)) for scale in (1.0, 100.0, 1e4)]
+    shares = [best_share(scale, np.zeros(41), np.full(41, 100.0)) for scale in (1.0, 10.0, 100.0)]
     assert shares == sorted(shares)
     assert shares[-1] == max(TUNING.shares)
-    assert best_share(1.0, np.ones(41), np.ones(41)) == max(TUNING.shares)
+
+
+def test_nothing_is_measured_beside_what_bounds_say_of_the_total_too() -> None:
+    assert best_share(1e4, np.zeros(41), np.full(41, 100.0)) == 0.0
+    assert best_share(1.0, np.ones(41), np.ones(41)) == 0.0
+
+
+def test_noise_that_is_held_at_bounds_by_simulation() -> None:
+    rng = np.random.default_rng(4)
+    widths = np.array([1e-4, 0.3, 2.0, 9.0, np.inf])
+    errors, biases = _held_at_bounds(widths)
+    for width, error, bias in zip(widths[1:-1], errors[1:-1], biases[1:-1], strict=True):
+        truth = width * (np.arange(400.0)[:, None] + 0.5) / 400
+        off = np.clip(truth + rng.laplace(size=(400, 4000)), 0.0, width) - truth
+        assert np.square(off).mean() == pytest.approx(error, rel=0.03)
+        assert np.square(off.mean(axis=1)).mean() == pytest.approx(bias, rel=0.1)
+    # Between bounds that leave nothing of it, and without bounds.
+    assert (errors[0], biases[0]) == pytest.approx((1e-8 / 3, 1e-8 / 12))
+    assert (errors[-1], biases[-1]) == (2.0, 0.0)
 
 
 def test_the_split_is_no_worse_than_its_neighbours() -> None:

@@ -8,21 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import xarray as xr
 from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.coordinations.fixed_prices import CostAtPrices, Public, Sides, decide_at_prices
+from ppsm.coordinations.nearest_answer import NearestAnswer
+from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError, ModelError
-from ppsm.fidelity.problem import Bands, PublicBounds
+from ppsm.fidelity.problem import Bands, Nearness, PublicBounds
 from ppsm.games.follower import Follower
 from ppsm.games.several_followers import Followers
 from ppsm.games.stackelberg import StackelbergGame
 from ppsm.interrupts import watched
 from ppsm.labels import VectorLike, aligned
 from ppsm.mechanism.band_game import enclosed_optimum
-from ppsm.mechanism.coordination import Decision, Outcome, insist_on_unit, published
+from ppsm.mechanism.coordination import Decision, LeaderRepair, Outcome, insist_on_unit, published
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.measurements import zone_numbers
 from ppsm.privacy.publication import MarketResult
@@ -198,6 +201,25 @@ class GameCoordination:
             felt=np.concatenate([found.variables, found.responses[self._sides.felt_columns]]),
         )
 
+    def repaired_for_leader(self, near: Nearness) -> LeaderRepair | None:
+        """See :mod:`ppsm.coordinations.nearest_answer`; every vector that is returned was played with."""
+        played = self.clear(near.center)
+        if played.feasible:
+            return None
+        entries = self._follower.parameter_map.tocoo()
+        rows = np.arange(self._program.follower.shape[0])[self._seat.rows][entries.row]
+        shape = self._program.follower.shape[0], near.center.size
+        of_all = sp.csr_array((entries.data, (rows, entries.col)), shape=shape)
+        search = NearestAnswer(self._program, of_all, near, PublicBounds(*self._bounds))
+        fragile: FloatArray | None = None
+        for vector in search.candidates():
+            if not self.clear(vector).feasible:
+                continue
+            if self.clear(rounded(vector, TUNING.nearest_digits)).feasible:
+                return LeaderRepair(vector, played.explanation)
+            fragile = vector if fragile is None else fragile
+        return LeaderRepair(fragile, played.explanation)
+
     def without_memory(self) -> "GameCoordination":
         """Itself: every solve begins from nothing."""
         return self
@@ -223,6 +245,11 @@ class GameCoordination:
 
     def _checked_prices(self, prices: ArrayLike) -> FloatArray:
         return frozen_vector(prices, len(self.price_names), "the price", names=self.price_names)
+
+
+def rounded(values: FloatArray, digits: int) -> FloatArray:
+    """Numbers as somebody has them who wrote down so many digits."""
+    return np.array([float(f"{value:.{digits}g}") for value in values])
 
 
 def _plain(program: BilevelProgram) -> BilevelProgram:

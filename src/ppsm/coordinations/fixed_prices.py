@@ -336,9 +336,9 @@ class CostAtPrices:
         self._fixed = float(program.price_cost @ prices) + program.offset
         largest = float(np.abs(follower.cost).max(initial=1.0))
         self._entry_prices, self._near = parameter_map.T @ prices, TUNING.price_rounding * largest
-        self._row_bounds = _tight(follower.row_lower, follower.row_upper, prices, self._near)
+        self._row_bounds = tight_sides(follower.row_lower, follower.row_upper, prices, self._near)
         reduced = follower.cost - follower.matrix.T @ prices
-        answers = _tight(follower.column_lower, follower.column_upper, reduced, self._near)
+        answers = tight_sides(follower.column_lower, follower.column_upper, reduced, self._near)
         shift = program.price_matrix @ prices
         matrix = sp.block_array(
             [[program.coupling, follower.matrix], [program.leader_matrix, program.response_matrix]],
@@ -371,7 +371,7 @@ class CostAtPrices:
         return of_one_price(self._entry_prices, self._near)
 
 
-def _tight(
+def tight_sides(
     lower: FloatArray, upper: FloatArray, duals: FloatArray, near: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds with the sides tight that a dual holds."""

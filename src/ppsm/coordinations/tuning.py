@@ -25,6 +25,17 @@ class CoordinationTuning:
         Of unit commitment in step 2b, which is a prediction.
     decision_feasibility
         By which rows of that unit commitment may be violated.
+    nearest_gap, nearest_seconds
+        Of the game that finds the nearest vector at which the leader has an answer.
+    nearest_axes
+        Of single entries for so many it is seen which prices hold where there is less or more of them.
+    nearest_margin, nearest_share
+        How far that vector stays away from where prices jump: by the first share of the noise's scale, and by
+        no more than the second of the largest entry.
+    nearest_digits
+        The game must still have an answer where somebody writes down so many digits of it.
+    tight
+        What a side may be away from, beside its size, to count as tight.
     day_gap, day_seconds
         Of clearing an invented day: its outcome counts, not its proof.
     history_days
@@ -38,6 +49,13 @@ class CoordinationTuning:
     decision_seconds: float = 60.0
     decision_gap: float = 0.01
     decision_feasibility: float = 1e-7
+    nearest_gap: float = 1e-4
+    nearest_seconds: float = 60.0
+    nearest_axes: int = 8
+    nearest_margin: float = 0.01
+    nearest_share: float = 1e-4
+    nearest_digits: int = 7
+    tight: float = 1e-7
     day_gap: float = 0.01
     day_seconds: float = 60.0
     history_days: int = 365

@@ -21,7 +21,7 @@ from ppsm.cases.schema import Case
 from ppsm.coordinations.gas_side import GasSide
 from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError
-from ppsm.fidelity.problem import Bands
+from ppsm.fidelity.problem import Bands, Nearness
 from ppsm.interrupts import watched
 from ppsm.markets.gauc.areas import GasAreas
 from ppsm.markets.gauc.relaxation import PowerRelaxation
@@ -135,6 +135,10 @@ class GaucCoordination(GasSide):
             )
             watch.check()
         return replace(outcome_of(solution), price_names=self.price_names)
+
+    def repaired_for_leader(self, near: Nearness) -> None:
+        """None: playing this game takes seconds, and vectors that the gas market can serve have an answer."""
+        del near
 
     def without_memory(self) -> "GaucCoordination":
         """The game with a solver of its own, unless this one has cleared nothing yet.

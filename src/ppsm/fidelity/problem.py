@@ -8,13 +8,13 @@ optimal dual has all its prices in the band (the optimistic convention of the pa
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import INFINITY, FloatArray, frozen_vector, one_or_each
+from ppsm.arrays import INFINITY, LARGEST_ENTRY, FloatArray, frozen_vector, one_or_each
 from ppsm.errors import InputError, SecretExposureError
 from ppsm.fidelity.tuning import TUNING
 from ppsm.labels import unlabelled
@@ -48,16 +48,20 @@ def public_values(released: PublicVector | ArrayLike, names: tuple[str, ...]) ->
             "a secret vector was passed to the fidelity phase, which may only see released or public "
             "data; release it first."
         )
+    if isinstance(released, Released):
+        # A secret keeps to the limit; noise may have carried it beyond.
+        held = np.clip(released.values, -LARGEST_ENTRY, LARGEST_ENTRY)
+        released = replace(released, values=held)
     return _moderate(released, names, "the released vector")
 
 
 def _moderate(given: Any, names: tuple[str, ...], what: str) -> FloatArray:
     """A frozen vector of numbers that solvers can work with."""
     vector = frozen_vector(given, len(names), what, names=names)
-    for index in np.flatnonzero(np.abs(vector) > TUNING.largest_number)[:1]:
+    for index in np.flatnonzero(np.abs(vector) > LARGEST_ENTRY)[:1]:
         raise InputError(
             f"{what} of '{names[index]}' is {vector[index]:g}; expected at most "
-            f"{TUNING.largest_number:g} in size: use larger units."
+            f"{LARGEST_ENTRY:g} in size: use larger units."
         )
     return vector
 
@@ -108,10 +112,10 @@ class Bands:
 
     def checked(self, names: tuple[str, ...]) -> Self:
         """The same bands with every number checked and frozen."""
-        if self.value is not None and not abs(self.value) <= TUNING.largest_number:
+        if self.value is not None and not abs(self.value) <= LARGEST_ENTRY:
             raise InputError(
                 f"the value target is {self.value}; expected a number of at most "
-                f"{TUNING.largest_number:g} in size, or None for no band."
+                f"{LARGEST_ENTRY:g} in size, or None for no band."
             )
         _checked_width(self.value_width, "the width of the value band")
         if self.prices is None:
@@ -244,6 +248,55 @@ def measured_entries(released: Released) -> FloatArray:
     """The entries by all that was measured: corrected by totals where there are some."""
     totals = MeasuredTotals.of(released)
     return released.values if totals is None else totals.spread_over(released.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Nearness:
+    """How near vectors are to one that was made of measurements, in their metric.
+
+    Around the nearest vector ``c`` to all that was measured the squared distance grows by
+
+        sum weights (d - c)^2 + ratio^2 (members (d - c))^2
+
+    so what is nearest to ``c`` in this metric is nearest to the measurements, as far as no bound was reached.
+
+    Attributes
+    ----------
+    center
+        The vector.
+    weights
+        1 for the noise of an entry, and what a prior adds.
+    members, ratio
+        A row for each total that was measured, and how many times as exact as an entry it is.
+    scale
+        That of an entry's noise.
+    """
+
+    center: FloatArray
+    weights: FloatArray
+    members: FloatArray
+    ratio: float
+    scale: float
+
+    @classmethod
+    def to(cls, center: FloatArray, noisy: Released, prior: "Prior | None") -> Self:
+        """Nearness to a vector that was made of a noisy one, and perhaps of a prior."""
+        totals, size = MeasuredTotals.of(noisy), center.size
+        weights = np.ones(size)
+        if prior is not None:
+            weights += prior.strengths(noisy.entry_names, "l2")[1]
+        members = np.empty((0, size)) if totals is None else totals.members
+        return cls(center, weights, members, 0.0 if totals is None else totals.ratio, noisy.scale)
+
+    @property
+    def hessian(self) -> FloatArray:
+        """That of half the squared distance."""
+        return np.asarray(np.diag(self.weights) + self.ratio**2 * self.members.T @ self.members)
+
+    def squared(self, vector: FloatArray) -> float:
+        """The squared distance of a vector."""
+        moved = vector - self.center
+        return float(moved @ self.hessian @ moved)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,6 @@ class Tuning:
     price_floor: float = 0.01
     # A band of width zero is widened in steps of this share of its target.
     zero_width_step: float = 0.001
-    # Beyond this size a unit more or less is lost in rounding, and solvers take numbers for infinite.
-    largest_number: float = 1e15
 
     # --- the scaled problem (scaled.py) ---
     # So exact is an interior-point answer where the objective vanishes: squares of it drown in tolerances.

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, InputError
-from ppsm.fidelity.problem import Bands, HalfSpaces
+from ppsm.fidelity.problem import Bands, HalfSpaces, Nearness
 from ppsm.games.follower import Follower
 from ppsm.labels import VectorLike
 from ppsm.mechanism.published_cost import LeastCost
@@ -145,6 +145,17 @@ class Outcome(Viewed):
                 prices=None if prices is None else frozen_vector(prices, len(prices), "the price"),
                 explanation=str(fields["explanation"]),
             )
+
+
+@dataclass(frozen=True, eq=False)
+class LeaderRepair:
+    """What the leader makes of a vector at which it has no answer: the nearest one at which it has.
+
+    ``vector`` is None where none was found. ``reason`` says why there was none at the first.
+    """
+
+    vector: FloatArray | None
+    reason: str
 
 
 def _number(value: float | None) -> float | None:
@@ -288,6 +299,13 @@ class Coordination(FollowerSide, Protocol):
         """Play the whole game with a demand vector.
 
         Where it has no answer the outcome says so and nothing is raised; Ctrl-C is raised again.
+        """
+
+    def repaired_for_leader(self, near: Nearness) -> LeaderRepair | None:
+        """Step 3c: where the game has no answer at ``near.center``, the nearest vector at which it has.
+
+        None where there is nothing to repair, or the coordination knows of no such search. The vector is
+        within the public bounds.
         """
 
     def without_memory(self) -> "Coordination":

@@ -127,8 +127,26 @@ class Dossier:
 
     @property
     def statement(self) -> str:
-        """What is promised about the data set, in plain words."""
-        return statement(self.noisy, self.publication)
+        """What is promised about the data set, in plain words, and what the leader has moved."""
+        said = statement(self.noisy, self.publication)
+        return said if self.moved_by_leader is None else f"{said} {self.moved_by_leader}"
+
+    @property
+    def moved_by_leader(self) -> str | None:
+        """What step 3c has done, in one sentence; None where it had nothing to do."""
+        output = next((step.output for step in self.steps if step.step == "3c"), None)
+        if output is None:
+            return None
+        if output["values"] is None:
+            return (
+                "The leader has no answer at the released vector, and none was found within the public "
+                "bounds at which it has one."
+            )
+        return (
+            "The leader had no answer at the vector that is faithful to the market, and has moved it by "
+            f"{output['moved_l1']:.4g} {self.noisy.unit} in all, to the nearest that was found at which it "
+            "has one; that vector is released."
+        )
 
     def with_evaluation(self, outcome: Outcome) -> "Dossier":
         """The same dossier with the game cleared at the released vector."""

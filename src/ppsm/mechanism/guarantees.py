@@ -5,11 +5,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from ppsm.arrays import FloatArray
 from ppsm.mechanism.coordination import reading
 from ppsm.mechanism.theory import CONFIDENCE, CostOfPrivacy, NoiseSize, nearness
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.measurements import zone_count
 from ppsm.privacy.record import ReleaseRecord
+from ppsm.privacy.released import Released
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +121,22 @@ def faithful_distance(
         return Distance(likely_l1=factor * record.scale * size.likely_l1, premise=premise)
     likely = factor * record.scale * size.likely_l2
     return Distance(likely_l1=math.sqrt(record.dimension) * likely, likely_l2=likely, premise=premise)
+
+
+def moved_guarantees(noisy: Released, released: FloatArray) -> Guarantees:
+    """What is known of a vector that the leader has moved (step 3c): how far it went is seen by everybody.
+
+    From the noisy vector it is so far away, and that from the truth as far as noise is large, whatever the
+    bands were.
+    """
+    record, moved = noisy.record, released - noisy.values
+    size = NoiseSize(record.dimension)
+    distance = Distance(
+        likely_l1=float(np.abs(moved).sum()) + record.scale * size.likely_l1,
+        likely_l2=float(np.linalg.norm(moved)) + record.scale * size.likely_l2,
+        premise="none: the noisy vector is public, and so is how far the released one is from it",
+    )
+    return Guarantees(distance, "the leader has moved the vector to one at which it can act")
 
 
 def _cost_fields(cost: CostOfPrivacy) -> dict[str, Any]:

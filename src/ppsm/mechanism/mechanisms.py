@@ -10,10 +10,11 @@ step  party    sees                           does
 2c    leader   D~, public, published cost     of a published decision: what its cost says about D, sent too
 3a    follower D~, the decision, public       M_F predicts its value and prices
 3b    follower D~, the decision, predictions  fidelity problem -> D^, released
+3c    leader   D^, public                     where it has no answer at D^: the nearest D^ at which it has
 ===== ======== ============================== ========================================================
 
 Step 1, which takes a :class:`~ppsm.privacy.Sensitive`, is in :mod:`ppsm.mechanism.first_step` with
-``Laplace``, which stops there; steps 2a to 3b are in :mod:`ppsm.mechanism.steps`. :meth:`process`, which runs
+``Laplace``, which stops there; steps 2a to 3c are in :mod:`ppsm.mechanism.steps`. :meth:`process`, which runs
 them, takes a :class:`~ppsm.privacy.Released` and public objects: it is post-processing and costs no privacy.
 """
 
@@ -27,7 +28,7 @@ from ppsm.fidelity.result import FidelityResult
 from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, insist_on_market
 from ppsm.mechanism.dossier import Parameters
 from ppsm.mechanism.first_step import Laplace, Release
-from ppsm.mechanism.guarantees import Guarantees, faithful_distance
+from ppsm.mechanism.guarantees import Guarantees, faithful_distance, moved_guarantees
 from ppsm.mechanism.predictors import ModelBased, Prediction, Predictor
 from ppsm.mechanism.prior import PublicPrior
 from ppsm.mechanism.published_cost import unrounded_prices
@@ -37,6 +38,7 @@ from ppsm.mechanism.steps import (
     keep_cost,
     predict_outcome,
     predict_prices,
+    repair_for_leader,
     restore_fidelity,
 )
 from ppsm.privacy.laplace import LaplaceMechanism
@@ -120,20 +122,26 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     def process(
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
     ) -> Release:
-        """Steps 2a to 3b on a noisy vector."""
+        """Steps 2a to 3c on a noisy vector."""
         model = ModelBased() if predictor is None else predictor
         repair = self.repair(noisy, coordination, model)
-        answer, found = repair.answer, repair.answer.fidelity
-        theory = self.guarantees(
-            noisy, coordination, repair.decision, answer.prediction, widening=found.widening, gap=found.gap
-        )
-        dossier = self.dossier(noisy, answer.released, repair.log, model, theory)
-        return Release(noisy, answer.released, dossier, repair.decision, answer.prediction, found)
+        answer, found, decision = repair.answer, repair.answer.fidelity, repair.decision
+        released, game = answer.released, coordination.without_memory() if noisy.private else coordination
+        moved = repair_for_leader(repair.log, noisy, released.values, game, prior=self.prior)
+        if moved is None:
+            theory = self.guarantees(
+                noisy, coordination, decision, answer.prediction, widening=found.widening, gap=found.gap
+            )
+        else:
+            released = released.derive(moved, "leader's repair")
+            theory = moved_guarantees(noisy, moved)
+        dossier = self.dossier(noisy, released, repair.log, model, theory)
+        return Release(noisy, released, dossier, decision, answer.prediction, found)
 
     def repair(
         self, noisy: Released, coordination: Coordination, predictor: Predictor | None = None
     ) -> Repair:
-        """Steps 2a to 3b alone: the nearest faithful vector, without theory and dossier."""
+        """Steps 2a to 3b alone: the nearest faithful vector, without step 3c, theory and dossier."""
         model = ModelBased() if predictor is None else predictor
         log = StepLog()
         decision = self.lead(log, noisy, coordination, model)

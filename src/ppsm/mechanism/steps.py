@@ -1,4 +1,4 @@
-"""Steps 2a to 3b, one function each. They take released and public data only; a secret is refused at each.
+"""Steps 2a to 3c, one function each. They take released and public data only; a secret is refused at each.
 
 Every step says what it saw and what it did (:class:`~ppsm.mechanism.dossier.Step`), for the dossier.
 """
@@ -16,11 +16,17 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.certificate import Claim, certify
-from ppsm.fidelity.problem import Bands, HalfSpaces, Norm, SearchLimits, measured_entries
+from ppsm.fidelity.problem import Bands, HalfSpaces, Nearness, Norm, SearchLimits, measured_entries
 from ppsm.fidelity.restore import Restorer, SamePrices
 from ppsm.fidelity.result import FidelityResult
 from ppsm.games.follower import Follower
-from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, published_decision
+from ppsm.mechanism.coordination import (
+    Coordination,
+    Decision,
+    FollowerSide,
+    LeaderRepair,
+    published_decision,
+)
 from ppsm.mechanism.dossier import Step
 from ppsm.mechanism.predictors import Prediction, Predictor, checked_outcome, checked_prices
 from ppsm.mechanism.prior import PublicPrior
@@ -52,12 +58,28 @@ class StepLog:
         output: Callable[[T], dict[str, Any]],
     ) -> T:
         """Take a step and write down what it saw and what came out."""
-        wall, cpu = time.perf_counter(), time.process_time()
+        began = self.clock()
         result = action()
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        LOG.info("step %s, by the %s: %.2f s", step, party, wall)
-        self.steps.append(Step(step, party, inputs, output(result), wall, cpu))
+        self.note(step, party, inputs, output(result), began)
         return result
+
+    @staticmethod
+    def clock() -> tuple[float, float]:
+        """Wall-clock and CPU seconds, for :meth:`note`."""
+        return time.perf_counter(), time.process_time()
+
+    def note(
+        self,
+        step: str,
+        party: str,
+        inputs: tuple[str, ...],
+        output: dict[str, Any],
+        began: tuple[float, float],
+    ) -> None:
+        """Write down a step that began at a reading of the clock."""
+        wall, cpu = (now - then for now, then in zip(self.clock(), began, strict=True))
+        LOG.info("step %s, by the %s: %.2f s", step, party, wall)
+        self.steps.append(Step(step, party, inputs, output, wall, cpu))
 
 
 def predict_prices(
@@ -264,6 +286,36 @@ def keep_cost(
 
     inputs = ("noisy demand", "published decision and cost", "public models")
     return log.run("2c", LEADER, inputs, held, Decision.to_dict)
+
+
+def repair_for_leader(
+    log: StepLog,
+    noisy: Released,
+    restored: FloatArray,
+    coordination: Coordination,
+    *,
+    prior: PublicPrior | None,
+) -> FloatArray | None:
+    """Step 3c: where the leader has no answer at the faithful vector, the nearest vector at which it has.
+
+    None, and nothing in the log, where there is nothing to repair; None too where no such vector was found.
+    """
+    require_released(noisy, "demand of step 3c")
+    knowledge = None if prior is None else prior.with_noise(noisy.record.scale)
+    near = Nearness.to(restored, noisy, knowledge)
+    began = log.clock()
+    found = coordination.repaired_for_leader(near)
+    if found is None:
+        return None
+    inputs = ("faithful vector", "public models", "public bounds")
+    log.note("3c", LEADER, inputs, _repair_output(found, restored), began)
+    return found.vector
+
+
+def _repair_output(found: LeaderRepair, restored: FloatArray) -> dict[str, Any]:
+    moved = None if found.vector is None else float(np.abs(found.vector - restored).sum())
+    values = None if found.vector is None else found.vector.tolist()
+    return {"reason": found.reason, "values": values, "moved_l1": moved}
 
 
 def _with_widening(found: FidelityResult, bands: Bands) -> FidelityResult:

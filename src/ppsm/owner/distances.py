@@ -24,9 +24,9 @@ from ppsm.privacy.sensitive import Sensitive
 class Distances:
     """How far a release is from the truth, in the unit of the data.
 
-    ``l2_bound`` is ``2 ||D~ - D||``, with a gap a little more, by the theorem (``None`` for ``Laplace``, or
-    with a prior). Its premise is that the true vector satisfies the bands; ``truth_in_bands`` says whether it
-    does.
+    ``l2_bound`` is ``2 ||D~ - D||``, with a gap a little more, by the theorem, and how far the leader has
+    moved the vector in step 3c (``None`` for ``Laplace``, or with a prior). Its premise is that the true
+    vector satisfies the bands; ``truth_in_bands`` says whether it does.
     """
 
     l1_noisy: float
@@ -53,13 +53,16 @@ def distances(truth: FloatArray, release: Release) -> Distances:
     moved = release.released.values - truth
     made = release.dossier.mechanism
     has_bound = made.prior is None and made.norm == "l2"
-    factor = nearness("l2", release.fidelity.gap) if has_bound and release.fidelity is not None else None
+    found = release.fidelity
+    factor = nearness("l2", found.gap) if has_bound and found is not None else None
+    # The theorem is about the faithful vector, from which the leader may have moved on.
+    by_leader = 0.0 if found is None else float(np.linalg.norm(release.released.values - found.parameter))
     return Distances(
         l1_noisy=float(np.abs(noise).sum()),
         l2_noisy=float(np.linalg.norm(noise)),
         l1_released=float(np.abs(moved).sum()),
         l2_released=float(np.linalg.norm(moved)),
-        l2_bound=None if factor is None else factor * size_of(measured),
+        l2_bound=None if factor is None else factor * size_of(measured) + by_leader,
         truth_in_bands=truth_in_bands(truth, release),
     )
 

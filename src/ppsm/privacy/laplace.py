@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import LARGEST_ENTRY, FloatArray
 from ppsm.errors import InputError, PrivacyError
 from ppsm.privacy.ledger.balance import price
 from ppsm.privacy.ledger.roles import Ledger, now
@@ -206,6 +206,13 @@ class LaplaceMechanism:
         return noise.add_to(array.ravel()).reshape(array.shape)
 
     def _draft(self, secret: Sensitive, purpose: str, seed: int | None) -> ReleaseRecord:
+        """The record of a release; noise that leaves nothing of any entry is refused before a charge."""
+        largest = max(self.scale, self.total_scale or 0.0)
+        if largest > LARGEST_ENTRY:
+            raise InputError(
+                f"The noise for alpha = {self.alpha:g} and epsilon = {self.epsilon:g} has a scale of "
+                f"{largest:g}, expected at most {LARGEST_ENTRY:g}: nothing would be left of the data."
+            )
         return ReleaseRecord(
             mechanism=self.name,
             alpha=self.alpha,

@@ -17,15 +17,20 @@ than one total; what each zone needs, which is what prices are made of where zon
 How epsilon is split is chosen from public data alone. More of it on the total makes the market's value exact,
 which is what the leader feels; more on the entries makes those exact, which is what the network feels.
 Neither can be said to matter more in general, so the split minimises the **product** of the two mean squared
-errors, which does not depend on how they are weighed. Least squares, where public bounds tell an entry as
-well as a uniform variable between them (variance p_i), give for a share s of epsilon on the total of n
-entries, with v = 2 (alpha / epsilon)^2,
+errors, which does not depend on how they are weighed. Step 3b keeps to public bounds: an entry that noise of
+scale b = alpha / ((1 - s) epsilon) has carried beyond one is put there. For an entry that is anywhere between
+bounds, r = width / b apart, the mean squared error and that of the bias are
 
-    entry_i = 1 / ((1 - s)^2 / v + 1 / p_i),        total = 1 / (s^2 / v + (1 - s)^2 / (n v)).
+    entry = 2 b^2 (1 - (2 - (2 + r) exp(-r)) / r),     bias^2 = b^2 / 4 ((1 - exp(-2 r)) / r - 2 exp(-r)),
 
-Bounds are not taken to tell the total: entries such as demands rise and fall together. With many entries and
-wide bounds s is 1/2. Of few entries the noisy sum is good enough, and all of epsilon stays with them (s = 0).
-Where bounds say more than noisy entries do, most of it goes to the total. Zones leave the split as it is.
+2 b^2 and 0 without bounds. Entries such as demands rise and fall together, so biases add up in the sum of the
+entries, and with a share s of epsilon on the total, v = 2 (alpha / epsilon)^2, it is known as well as
+
+    total = 1 / (s^2 / v + 1 / (sum (entry - bias^2) + (sum |bias|)^2)).
+
+With many entries and wide bounds s is 1/2, and more where bounds know entries better than their noise does.
+Of few entries the sum is good enough, and all of epsilon stays with them (s = 0): entries so noisy that most
+of them end up at their bounds would make a market of their own. Zones leave the split as it is.
 """
 
 import math
@@ -83,13 +88,26 @@ def best_share(scale: float, lower: FloatArray, upper: FloatArray) -> float:
 
 def _log_product(share: float, scale: float, lower: FloatArray, upper: FloatArray) -> float:
     """The logarithm of the mean squared errors of an entry and of the total, multiplied."""
-    # In units of the noise's variance; equal bounds know an entry already.
-    known = np.divide(
-        24.0 * scale**2, (upper - lower) ** 2, where=upper > lower, out=np.full(lower.size, np.inf)
-    )
-    entries = 1.0 / ((1.0 - share) ** 2 + known)
-    total = 1.0 / (share**2 + (1.0 - share) ** 2 / entries.size)
-    return math.log(max(float(entries.mean()), np.finfo(np.float64).tiny)) + math.log(total)
+    entries, biases = _held_at_bounds((upper - lower) * (1.0 - share) / scale)
+    # In units of the noise's variance, of which the entries have more the more the total gets.
+    entries, biases = 0.5 * entries / (1.0 - share) ** 2, 0.5 * biases / (1.0 - share) ** 2
+    summed = float((entries - biases).sum() + np.sqrt(biases).sum() ** 2)
+    least = float(np.finfo(np.float64).tiny)
+    total = 1.0 / (share**2 + 1.0 / max(summed, least))
+    return math.log(max(float(entries.mean()), least)) + math.log(total)
+
+
+def _held_at_bounds(widths: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean squared error and squared bias of noise of scale 1 that is held between bounds so far apart."""
+    errors, biases = np.full(widths.size, 2.0), np.zeros(widths.size)
+    # Next to nothing is left of differences of nearly equal numbers: there are series for narrow bounds.
+    narrow = widths < TUNING.narrow
+    wide = ~narrow & np.isfinite(widths)
+    errors[narrow], biases[narrow] = widths[narrow] ** 2 / 3.0, widths[narrow] ** 2 / 12.0
+    r, rest = widths[wide], np.exp(-widths[wide])
+    errors[wide] = 2.0 * (1.0 - (2.0 - (2.0 + r) * rest) / r)
+    biases[wide] = 0.25 * ((1.0 - rest**2) / r - 2.0 * rest)
+    return errors, biases
 
 
 def _step(alpha: float) -> Fraction:

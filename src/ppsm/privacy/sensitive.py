@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import INFINITE_FROM, FloatArray, unique_names
+from ppsm.arrays import LARGEST_ENTRY, FloatArray, unique_names
 from ppsm.errors import InputError, PpsmError, PrivacyError, SecretExposureError
 from ppsm.labels import VectorLike, aligned, labelled
 from ppsm.privacy.record import dataset_id, day_text, one_line
@@ -334,7 +334,7 @@ def _converted(values: ArrayLike) -> FloatArray | None:
 
 def _refuse_defects(array: FloatArray, names: tuple[str, ...], nonnegative: bool) -> None:
     # What a release could not be repaired with is refused before anything is charged.
-    defects = [(f"no number of a size below {INFINITE_FROM:g}", ~(np.abs(array) < INFINITE_FROM))]
+    defects = [(f"no number of a size up to {LARGEST_ENTRY:g}", ~(np.abs(array) <= LARGEST_ENTRY))]
     if nonnegative:
         defects.append(("below zero", array < 0))
     for defect, found in defects:

@@ -10,6 +10,8 @@ class PrivacyTuning:
     # Shares of epsilon for the total, of which one is chosen: the product of errors is flat around its least
     # value, and a fifth stays with the entries.
     shares: tuple[float, ...] = tuple(round(0.05 * step, 2) for step in range(17))
+    # Bounds fewer scales of the noise apart than this: the first term of a series is exact enough.
+    narrow: float = 1e-3
     # How long to wait for other processes that write to a ledger.
     ledger_wait_s: float = 10.0
     # What SQLite may keep of a ledger in memory.
