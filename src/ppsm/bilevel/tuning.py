@@ -154,7 +154,7 @@ class Tuning:
     opinion_on_integers: float = 0.5
     """or so many times where the leader has integers,"""
     opinion_on_itself: float = 3.0
-    """or so many times where SCIP made the claim too: on another path it takes once or twice as long again,"""
+    """or so many times where SCIP made the claim too: on another path it may take twice as long again,"""
     nodes_of_opinion: float = 1.0
     """Our tree is asked before SCIP about a claim of SCIP if as many nodes as SCIP had, at the tree's pace,
     would take no more than so many times as long as SCIP did,"""
