@@ -106,6 +106,9 @@ class Tuning:
     steps_aside: tuple[float, ...] = (1e-3, 1e-6)
     """How far, as a share of its data, a follower is moved to bound all of its answers or prices."""
 
+    earlier_answers: int = 16
+    """So many answers to the last assignments are tried before the follower is solved again."""
+
     # bounds
     m_margin: float = 0.01
     """A proven bound is widened by this share before it becomes an M: then a multiplier that touches its M
