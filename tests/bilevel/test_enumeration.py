@@ -11,11 +11,14 @@ from tests.games.random_games import random_game
 from tests.literature.brute_force import brute_force
 
 from ppsm.bilevel.kkt import build_kkt
+from ppsm.bilevel.methods import every_decision
 from ppsm.bilevel.methods.every_decision import Market, assignments_of, enumerate_assignments
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel
+from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import ModelError
 from ppsm.program import BilevelProgram, LinearProgram
+from ppsm.solvers.highs import LpSolution
 from ppsm.status import Status
 
 
@@ -157,3 +160,24 @@ def test_a_leader_who_harms_or_shares_the_followers_cost_needs_no_step_aside() -
         bound = alive.least(market, answer, multiple * market.cost, np.zeros(1))
         assert bound == pytest.approx(multiple * 4.0, abs=1e-9)
         assert bound <= multiple * 4.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_answer_that_is_still_there_spares_a_solve(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Of most ways to cut two arcs the flow needs none: fewer solves, and the same optimum, proven."""
+    kkt = build_kkt(flow_interdiction(3, 3, 2, seed))
+    solve, solved = Market.answer, [0]
+
+    def counted(market: Market, follower: LinearProgram) -> LpSolution:
+        solved[0] += 1
+        return solve(market, follower)
+
+    monkeypatch.setattr(Market, "answer", counted)
+    found, few = enumerate_assignments(kkt, cutoff=None, gap=1e-9, deadline=math.inf), solved[0]
+    monkeypatch.setattr(every_decision, "TUNING", replace(TUNING, earlier_answers=0))
+    each = enumerate_assignments(kkt, cutoff=None, gap=1e-9, deadline=math.inf)
+    assert found.objective == pytest.approx(each.objective)
+    assert found.is_certified
+    assert each.is_certified
+    assert solved[0] - few == each.nodes == found.nodes
+    assert few < 0.7 * each.nodes

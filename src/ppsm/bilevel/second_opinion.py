@@ -6,9 +6,10 @@ question is put again on a path of its own: by a search of our own (:mod:`ppsm.b
 where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
 leaf. Where that takes too long SCIP is asked, in a form that has no constants, for a point below a cutoff:
 about its own claims without start and heuristics, in another order and with another seed, without presolve
-and cuts if the claim was made with them, else with presolve (:mod:`ppsm.solvers.scip`). With a cutoff a
-search is mostly shorter than the one that it judges. An opinion takes a part of the time of that search, and
-what it left undecided is said.
+and cuts if the claim was made with them, else with presolve (:mod:`ppsm.solvers.scip`); where its LPs fail
+on that path too, its last resort confirms nothing that was claimed with presolve. With a cutoff a search is
+mostly shorter than the one that it judges. An opinion takes a part of the time of that search, and what it
+left undecided is said.
 """
 
 import math

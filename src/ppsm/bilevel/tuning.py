@@ -106,6 +106,9 @@ class Tuning:
     steps_aside: tuple[float, ...] = (1e-3, 1e-6)
     """How far, as a share of its data, a follower is moved to bound all of its answers or prices."""
 
+    earlier_answers: int = 16
+    """So many answers to the last assignments are tried before the follower is solved again."""
+
     # bounds
     m_margin: float = 0.01
     """A proven bound is widened by this share before it becomes an M: then a multiplier that touches its M
@@ -153,8 +156,8 @@ class Tuning:
     """Each of the two ways to a second opinion may take so many times as long as the search it judges,"""
     opinion_on_integers: float = 0.5
     """or so many times where the leader has integers,"""
-    opinion_on_itself: float = 2.0
-    """or so many times where SCIP made the claim too: on another path it takes about as long again,"""
+    opinion_on_itself: float = 3.0
+    """or so many times where SCIP made the claim too: on another path it may take twice as long again,"""
     nodes_of_opinion: float = 1.0
     """Our tree is asked before SCIP about a claim of SCIP if as many nodes as SCIP had, at the tree's pace,
     would take no more than so many times as long as SCIP did,"""
@@ -162,7 +165,7 @@ class Tuning:
     """or than so many seconds,"""
     opinion_seconds: float = 0.25
     """and that long in any case,"""
-    opinion_among_turns: float = 0.05
+    opinion_among_turns: float = 0.15
     """or that long after searches that take turns, where pairs are not few."""
     claims: int = 3
     """So often is a claim that was refuted made again, on another path, before the method is given up."""

@@ -239,7 +239,13 @@ class BilevelProgram:
 
         With curvature its answer minimises ``1/2 y' curvature y`` besides.
         """
-        moved = self.follower.shifted(-(self.coupling @ x + self.handed_on @ y))
+        # Empty products are left out: a list of decisions comes here for each of them.
+        shift = self.coupling @ x
+        if self.handed_on.nnz:
+            shift = shift + self.handed_on @ y
+        moved = self.follower.shifted(-shift)
+        if not self.cost_coupling.nnz:
+            return moved
         return replace(moved, cost=moved.cost + self.cost_coupling @ x)
 
 

@@ -3,7 +3,8 @@
 Where only integers of the leader move a linear follower and they have few values together, every assignment
 is a follower whose best answers y and prices p are two faces, one LP each. An assignment is given up by
 
-* its cost, where the integers alone cost more than the best point known (the rest at its least);
+* its cost, where the integers alone cost more than the best point known (the rest at its least), or where
+  the leader gains by harming the follower and an answer to an earlier assignment is still there;
 * a leader row that no optimal answer obeys. The follower's value V is convex in its right-hand sides b and
   concave in its costs c, so for any step e > 0 every optimal price and answer has
 
@@ -17,6 +18,7 @@ all proofs are numbers computed from answers and prices.
 """
 
 import time
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -103,6 +105,14 @@ def integer_range(program: BilevelProgram) -> tuple[FloatArray, FloatArray]:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Earlier:
+    """An answer to an earlier assignment, and what it does to the follower's rows."""
+
+    activity: FloatArray
+    answer: LpSolution
+
+
 def enumerate_assignments(
     kkt: KktSystem, *, cutoff: float | None, gap: float, deadline: float, first: bool = False
 ) -> Tree:
@@ -152,6 +162,38 @@ class Enumeration:
         self._best: FloatArray | None = None
         self._least_leaf, self._certified = INFINITY, True
         self._place = 0
+        self._earlier: deque[_Earlier] = deque(maxlen=TUNING.earlier_answers)
+
+    @cached_property
+    def _harm(self) -> float | None:
+        """What the follower's cost is worth to a leader who gains by raising it, and by nothing else."""
+        program = self._program
+        if program.price_cost.any() or program.cost_coupling.nnz:
+            return None
+        worth = _multiple(program.response_cost, program.follower.cost)
+        return worth if worth is not None and worth < 0 else None
+
+    def _least_by_earlier(self, decision: FloatArray, follower: LinearProgram) -> float:
+        """What an assignment costs at least because an earlier answer is still there, without any solve.
+
+        Whatever the best answer is, it costs the follower no more: of most paths a blocked arc is no part.
+        """
+        if self._harm is None:
+            return -INFINITY
+        exact = TUNING.rounding
+        values = [
+            _value_at_most(follower, earlier.answer)
+            for earlier in self._earlier
+            if (earlier.activity >= follower.row_lower - exact).all()
+            and (earlier.activity <= follower.row_upper + exact).all()
+        ]
+        if not values:
+            return -INFINITY
+        return self._own_cost(decision) + self._harm * min(values)
+
+    def _own_cost(self, decision: FloatArray) -> float:
+        """What a decision costs the leader at least, but for answers and prices."""
+        return self._least_own + float(self._program.leader_cost[self._integer] @ decision[self._integer])
 
     @cached_property
     def _market(self) -> "Market":
@@ -160,6 +202,14 @@ class Enumeration:
     @cached_property
     def _rows_on_answers(self) -> "RowsOnAnswers":
         return RowsOnAnswers.of(self._program)
+
+    @cached_property
+    def _least_own(self) -> float:
+        """What the leader's variables but the integers cost at least, and the constant."""
+        program = self._program
+        own = np.where(program.is_integer, 0.0, program.leader_cost)
+        ends = np.where(own > 0, program.variable_lower, program.variable_upper)
+        return float(own[own != 0] @ ends[own != 0]) + program.offset
 
     def run(self, deadline: float) -> Tree:
         """Go on until a deadline of :func:`time.perf_counter`; what was found so far comes back."""
@@ -222,13 +272,19 @@ class Enumeration:
         decision = np.where(program.variable_lower == program.variable_upper, program.variable_lower, 0.0)
         decision[self._integer] = values
         follower = program.follower_at(decision, np.zeros(program.follower.shape[1]))
+        bound = max(cost, self._least_by_earlier(decision, follower))
+        if bound > self._limit:
+            self._least_leaf = min(self._least_leaf, bound)
+            return
         answer = self._market.answer(follower)
         if answer.status is not Status.PROVEN_OPTIMAL:
             self._certified &= answer.status is Status.INFEASIBLE and self._market.is_proven_empty(follower)
             return
         if self._breaks_a_row(decision, follower, answer):
             return
-        bound = max(cost, self._least_cost(decision, follower, answer))
+        if self._harm is not None:
+            self._earlier.append(_Earlier(follower.matrix @ answer.columns, answer))
+        bound = max(bound, self._least_cost(decision, follower, answer))
         if bound > self._limit:
             self._least_leaf = min(self._least_leaf, bound)
             return
@@ -257,10 +313,7 @@ class Enumeration:
     def _least_cost(self, decision: FloatArray, follower: LinearProgram, answer: LpSolution) -> float:
         """What every point of an assignment costs at least: its own part, answers and prices each at best."""
         program = self._program
-        own = np.where(program.is_integer, 0.0, program.leader_cost)
-        ends = np.where(own > 0, program.variable_lower, program.variable_upper)
-        least = float(own[own != 0] @ ends[own != 0])
-        least += float(program.leader_cost[self._integer] @ decision[self._integer]) + program.offset
+        least = self._own_cost(decision)
         if program.response_cost.any() or program.price_cost.any():
             least += self._market.least(follower, answer, program.response_cost, program.price_cost)
         return least
@@ -366,9 +419,8 @@ class Market:
         return found
 
     def _least_of_answers(self, follower: LinearProgram, answer: LpSolution, weights: FloatArray) -> float:
-        most = int(np.argmax(np.abs(follower.cost)))
-        multiple = weights[most] / follower.cost[most] if follower.cost[most] else 0.0
-        if (weights == multiple * follower.cost).all():  # as where the leader harms the follower
+        multiple = _multiple(weights, follower.cost)
+        if multiple is not None:  # as where the leader harms the follower
             if multiple < 0:
                 return float(multiple * _value_at_most(follower, answer))
             return multiple * self._proof.bound(answer.prices, follower.cost, Box.of(follower), exact=0.0)
@@ -384,6 +436,13 @@ class Market:
                 least = self._proof.bound(moved.prices, aside.cost, Box.of(aside), exact=0.0)
                 found = max(found, (least - value) / step)
         return found
+
+
+def _multiple(weights: FloatArray, cost: FloatArray) -> float | None:
+    """How many times a cost the weights are; None where they are something else."""
+    most = int(np.argmax(np.abs(cost))) if cost.size else 0
+    multiple = float(weights[most] / cost[most]) if cost.any() else 0.0
+    return multiple if (weights == multiple * cost).all() else None
 
 
 def _value_at_most(follower: LinearProgram, answer: LpSolution) -> float:
