@@ -142,7 +142,8 @@ class Restarting:
 class InSquares:
     """Points for another distance from the two trees, which find one in the same bands where others do not.
 
-    Of the distance that is asked for it proves nothing, but that there is no point at all.
+    Of the distance that is asked for it proves nothing, but that there is no point at all; so it ends where
+    somebody has a point.
     """
 
     def __init__(
@@ -150,6 +151,7 @@ class InSquares:
     ) -> None:
         self._core = core
         self._search = Restarting(core.in_squares, lps, limits, matrices)
+        self._has_point = False
         self.stop = INFINITY
 
     @property
@@ -157,12 +159,15 @@ class InSquares:
         """How many it has looked at."""
         return self._search.nodes
 
-    def offer(self, candidate: Incumbent) -> None:
-        """What is near in one distance need not be in the other: a point says nothing here."""
+    def offer(self, candidate: Incumbent) -> None:  # noqa: ARG002
+        """Where there is a point none is needed; what is near in one distance need not be in the other."""
+        self._has_point = True
 
     def steps(self) -> Iterator[None]:
-        """Search node by node."""
+        """Search node by node, until somebody has a point."""
         for _ in self._search.steps():
+            if self._has_point:
+                return
             yield
             self._search.stop = self.stop
 
