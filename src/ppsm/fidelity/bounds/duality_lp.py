@@ -84,11 +84,14 @@ class DualityLp(DistanceLp):
         """With what stationarity, strong duality and the products' chords say, in rows at the end."""
         near, follower, entries = super()._program(), self.core.follower, self._entries
         sides = follower.sides
-        sparse: list[list[SparseMatrix | None]] = [
-            [None, follower.stationarity],
-            [-sp.eye_array(entries), follower.entry_prices],
-        ]
-        stationarity: SparseMatrix = sp.block_array(sparse, format="csr")
+        stationarity: SparseMatrix = sp.csr_array(
+            sp.vstack(
+                [
+                    sp.hstack([sp.csr_array((self._answers, entries)), follower.stationarity]),
+                    sp.hstack([-sp.eye_array(entries), follower.entry_prices]),
+                ]
+            )
+        )
         worth = np.concatenate([self.core.reference, sides.sign * sides.bound, np.ones(entries)])
         cost = np.append(-follower.program.cost, np.zeros(near.shape[1] - self._answers))
         nothing = sp.csr_array((stationarity.shape[0], near.shape[1]))

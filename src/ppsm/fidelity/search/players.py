@@ -165,9 +165,8 @@ class InSquares:
 
     def steps(self) -> Iterator[None]:
         """Search node by node, until somebody has a point."""
-        for _ in self._search.steps():
-            if self._has_point:
-                return
+        steps = self._search.steps()
+        while not self._has_point and next(steps, self) is not self:
             yield
             self._search.stop = self.stop
 
