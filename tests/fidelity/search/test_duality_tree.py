@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.market_structures import market
+
 from ppsm.fidelity import SearchLimits, restore
 from ppsm.fidelity.search.duality_tree import DualityTree
 from ppsm.status import Status
