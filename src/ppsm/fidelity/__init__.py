@@ -18,6 +18,8 @@ dual has its prices in theirs, the nearest to the one that was released. How it 
 5.  *Branched.* What is left is settled by complementarity pairs, a side tight or its multiplier zero, and by
     splitting prices: ``search/two_trees.py``. The plain tree over sides (``search/side_tree.py``) works on
     warm LPs, with tangents for squares (``DistanceLp`` in ``bounds/convex.py``), for any distance and band.
+    Where prices are bounded and the distance is no sum of squares, as in l1, these LPs hold duals as well,
+    with strong duality as a row (``bounds/duality_lp.py``, ``search/duality_tree.py``).
     Searches take turns and share what they find (``search/players.py``).
 6.  *The lower side of the value band* without a price band (PPSM_p) is reverse-convex. Walking from
     dual to dual finds an answer (``search/lower_side.py``). LPs over duals whose prices are split at the

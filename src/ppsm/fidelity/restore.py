@@ -40,6 +40,7 @@ from ppsm.fidelity.result import FidelityResult, Witness, faithful_witness, tidi
 from ppsm.fidelity.scaled import Core, ScaledFollower, build_core
 from ppsm.fidelity.search.best_first import NONE, Incumbent, SearchOutcome
 from ppsm.fidelity.search.corners import CornerSearch
+from ppsm.fidelity.search.duality_tree import DualityTree
 from ppsm.fidelity.search.level_tree import LevelTree
 from ppsm.fidelity.search.lower_side import Prover, Walker, is_monotone, look_at_lower_side
 from ppsm.fidelity.search.players import InSquares, Player, Restarting, search_by_turns
@@ -219,7 +220,9 @@ class Restorer:
         if core.has_value_band and not core.has_price_band:
             return self._search_by_value(core, limits)
         shared = Relaxation(core)
-        players: list[Callable[[], Player]] = [lambda: SideTree(core, self.lps, limits, relaxation=shared)]
+        knows_duals = core.has_bounded_prices and not core.is_least_squares
+        tree = DualityTree if knows_duals else SideTree
+        players: list[Callable[[], Player]] = [lambda: tree(core, self.lps, limits, relaxation=shared)]
         if core.has_value_band and core.has_bounded_prices:
             if core.is_least_squares:
                 players.insert(0, lambda: Restarting(core, self.lps, limits, self.matrices, shared))

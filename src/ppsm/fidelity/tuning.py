@@ -127,6 +127,15 @@ class Tuning:
     # of the time, from the released vector.
     small_market: int = 5000
 
+    # --- strong duality in one LP (bounds/duality_lp.py, search/duality_tree.py) ---
+    # Moves are limited again by an incumbent that leaves them no more than this share of their room.
+    narrowed_reach: float = 0.8
+    # In a tree of more nodes than this so many sides are tried both ways before one is branched on; of two
+    # children that gain unevenly the lesser counts with at least this share of the other.
+    small_tree: int = 30
+    tried_both_ways: int = 2
+    least_gain: float = 1e-3
+
     # --- the tree over sides (search/side_tree.py) ---
     # So many of the sides that violate complementarity most are probed before one is branched on.
     candidates: int = 4

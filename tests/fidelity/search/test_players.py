@@ -173,3 +173,14 @@ def test_points_of_squares_are_measured_by_the_distance_that_is_asked_for() -> N
     assert found.incumbent is not None
     assert found.incumbent.objective == pytest.approx(core.objective(found.incumbent.parameter))
     assert found.bound <= found.incumbent.objective
+
+
+def test_squares_are_of_no_use_where_there_is_a_point() -> None:
+    instance = Instance(12, kind=0)
+    restorer = Restorer(instance.follower)
+    core = restorer.core(instance.released, instance.bands, instance.public_bounds, "l1", None)
+    player = InSquares(core, FollowerLps(restorer.scaled), LIMITS, restorer.matrices)
+    parameter = core.reference
+    player.offer(Incumbent(core.objective(parameter), parameter, np.empty(0), NONE))
+    assert not list(player.steps())
+    assert player.outcome().status is Status.NO_INCUMBENT

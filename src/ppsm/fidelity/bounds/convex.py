@@ -244,11 +244,12 @@ def _in_units(program: QuadraticProgram, unit: float, worth: float) -> Quadratic
 
 @dataclass(frozen=True, eq=False)
 class NearPoint:
-    """An optimum over tangents: what it proves, its parameter and answer."""
+    """An optimum over tangents: what it proves, parameter and answer; multipliers where the LP has them."""
 
     bound: float
     parameter: FloatArray
     columns: FloatArray
+    multipliers: FloatArray | None = None
 
 
 class DistanceLp:
@@ -306,7 +307,8 @@ class DistanceLp:
                 raise SolverError("the relaxation by tangents has no optimum.")
             bound = self._unit * solution.objective + self.core.constant
             curved = solution.columns[self._curved]
-            missed = self._curvature * curved**2 - self._unit * solution.columns[self._width :]
+            squares = solution.columns[self._width : self._width + curved.size]
+            missed = self._curvature * curved**2 - self._unit * squares
             total = float(np.maximum(0.0, missed).sum())
             least = max(self._missed * abs(bound), self.core.negligible)
             far = TUNING.missed_far * (enough - bound) if enough < INFINITY else 0.0
@@ -315,7 +317,12 @@ class DistanceLp:
             self._add_tangents(curved, missed > TUNING.missed_by_one * total / max(1, missed.size))
         moves = solution.columns[self._answers : self._answers + self._entries]
         parameter = np.clip(self.core.reference + moves, self.core.lower, self.core.upper)
-        return NearPoint(bound, parameter, solution.columns[: self._answers])
+        answer = solution.columns[: self._answers]
+        return NearPoint(bound, parameter, answer, self.multipliers_in(solution.columns))
+
+    def multipliers_in(self, columns: FloatArray) -> FloatArray | None:  # noqa: ARG002
+        """The sides' multipliers among the columns of a solution: this LP has none."""
+        return None
 
     def _moves_at(self, parameter: FloatArray) -> FloatArray:
         """The curved columns at a parameter: moves, and for measured totals how far they are missed."""
@@ -360,7 +367,7 @@ class DistanceLp:
     def _add_tangents(self, at: FloatArray, wanted: BoolArray | None = None) -> None:
         """``unit t >= k (2 a x - a^2)`` at points a of the curved columns x."""
         for place in range(self._curved.size) if wanted is None else np.flatnonzero(wanted):
-            weights = np.zeros(self._width + self._curved.size)
+            weights = np.zeros(self._lp.program.shape[1])
             weights[self._width + place] = 1.0
             scale = self._curvature[place] / self._unit
             weights[self._curved[place]] = -2.0 * scale * at[place]

@@ -146,7 +146,7 @@ class BestFirst(ABC, Generic[AnyNode]):
         if self.incumbent is None:
             return INFINITY
         best = self.incumbent.objective
-        return best - self.limits.gap * abs(best) - self.core.negligible
+        return best - max(self.limits.gap * abs(best), self.core.negligible)
 
     def beaten(self, bound: float) -> bool:
         """Whether what has this bound may be dropped."""

@@ -142,7 +142,8 @@ class Restarting:
 class InSquares:
     """Points for another distance from the two trees, which find one in the same bands where others do not.
 
-    Of the distance that is asked for it proves nothing, but that there is no point at all.
+    Of the distance that is asked for it proves nothing, but that there is no point at all; so it ends where
+    somebody has a point.
     """
 
     def __init__(
@@ -150,6 +151,7 @@ class InSquares:
     ) -> None:
         self._core = core
         self._search = Restarting(core.in_squares, lps, limits, matrices)
+        self._has_point = False
         self.stop = INFINITY
 
     @property
@@ -157,12 +159,14 @@ class InSquares:
         """How many it has looked at."""
         return self._search.nodes
 
-    def offer(self, candidate: Incumbent) -> None:
-        """What is near in one distance need not be in the other: a point says nothing here."""
+    def offer(self, candidate: Incumbent) -> None:  # noqa: ARG002
+        """Where there is a point none is needed; what is near in one distance need not be in the other."""
+        self._has_point = True
 
     def steps(self) -> Iterator[None]:
-        """Search node by node."""
-        for _ in self._search.steps():
+        """Search node by node, until somebody has a point."""
+        steps = self._search.steps()
+        while not self._has_point and next(steps, self) is not self:
             yield
             self._search.stop = self.stop
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ppsm.arrays import FloatArray, IntArray
+from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.fidelity.bounds.convex import DistanceLp, NearPoint, Relaxation
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
+from ppsm.fidelity.implied import Decided
 from ppsm.fidelity.problem import SearchLimits
 from ppsm.fidelity.scaled import Core
 from ppsm.fidelity.search.best_first import BestFirst, Node, sides_of
@@ -47,23 +48,42 @@ class SideTree(BestFirst[SideNode]):
         relaxation: Relaxation | None = None,
     ) -> None:
         super().__init__(core, lps, limits, relaxation)
-        self._lift = lift or Supports(self.relaxation, lps).lift
+        self._lift = lift or self.lift()
         self._next_lift = 1
         self._near: DistanceLp
-        self._duals = _SeenDuals(core.follower.sides.count)
+        self.duals = SeenDuals(core.follower.sides.count)
 
     def root(self, bound: float) -> SideNode:
         """The node that holds everything."""
         start = self.start
         around = np.clip(self.core.reference, self.core.lower, self.core.upper)
-        self._near = DistanceLp(self.core, around if start is None else start.parameter, self.limits.gap)
+        self._near = self.near(around if start is None else start.parameter)
         point = None if start is None else NearPoint(start.bound, start.parameter, start.columns)
         return SideNode(bound, next(self.orders), point=point)
+
+    def lift(self) -> Lift:
+        """How duals become incumbents where nothing else is said."""
+        return Supports(self.relaxation, self.lps).lift
+
+    def near(self, around: FloatArray) -> DistanceLp:
+        """The LP that bounds nodes."""
+        return DistanceLp(self.core, around, self.limits.gap)
+
+    def solved(
+        self,
+        tight: Decided,
+        zero: Decided,  # noqa: ARG002 (this LP knows nothing of multipliers)
+        enough: float = INFINITY,
+        *,
+        rounds: int = TUNING.tangent_rounds,
+    ) -> NearPoint | None:
+        """The optimum of a node; None where nothing is left."""
+        return self._near.solve(sides_of(tight), enough, rounds=rounds)
 
     def expand(self, node: SideNode) -> None:
         """Settle a node or push its children."""
         self.lps.set_band(self.core.price_lower, self.core.price_upper)
-        point = node.point or self._near.solve(sides_of(node.tight), self.cutoff())
+        point = node.point or self.solved(node.tight, node.zero, self.cutoff())
         while point is not None:
             node = replace(node, bound=max(node.bound, point.bound), point=point)
             if self.beaten(node.bound):
@@ -71,19 +91,19 @@ class SideTree(BestFirst[SideNode]):
             if time.perf_counter() > self.stop:
                 self.push(node)
                 return
-            grown = self._settle_or_branch(node, point)
+            grown = self.settle_or_branch(node, point)
             if grown is None:
                 return
             node, point = grown, grown.point
 
-    def _settle_or_branch(self, node: SideNode, point: NearPoint) -> SideNode | None:
+    def settle_or_branch(self, node: SideNode, point: NearPoint) -> SideNode | None:
         """Push the children of a node, or return it with more sides decided; None where it needs no more."""
         tight = sides_of(node.tight)
         shift = self.core.rows_at(point.parameter)
         dual = self.lps.dual(shift, sides_of(node.zero))
         if dual is None:
             return None
-        self._duals.add(dual.multipliers)
+        self.duals.add(dual.multipliers)
         answer = self.cheapest_answer(point.columns, shift, tight)
         before = self.incumbent
         trial = Trial(dual, point.parameter, tight, sides_of(node.zero))
@@ -91,45 +111,40 @@ class SideTree(BestFirst[SideNode]):
             if self.incumbent is not before:
                 self._lift(trial, self.offer)  # the exact optimum where tangents are near it only
             return self._refined(node, point)
-        if self.incumbent is None or self.nodes >= self._next_lift:
+        if self.is_lift_due:
             self._next_lift = TUNING.lifts_thin_out * self.nodes
             lifted = self._lift(trial, self.offer)
             node = replace(node, bound=max(node.bound, lifted))
             if self.beaten(node.bound):
                 return None
-        return self._probe(node, answer, shift, dual)
+        return self.probed(node, answer, shift, dual)
 
     def _refined(self, node: SideNode, point: NearPoint) -> SideNode | None:
         """A node whose optimum is faithful: it is solved, but for what the tangents miss."""
         if self.beaten(node.bound):
             return None
-        again = self._near.solve(sides_of(node.tight), rounds=TUNING.leaf_rounds)
+        again = self.solved(node.tight, node.zero, rounds=TUNING.leaf_rounds)
         if again is not None and again.bound - point.bound <= self.core.negligible:
             self.dropped = min(self.dropped, node.bound)
             return None
         return replace(node, point=again)
 
-    def _probe(
+    def probed(
         self, node: SideNode, answer: FloatArray, shift: FloatArray, dual: DualPoint
     ) -> SideNode | None:
         """Decide sides of which one child is dead, or branch on the one that gains most when tight."""
-        products = self.products(answer, shift, dual.multipliers, (*node.tight, *node.zero))
-        violated = np.argsort(-products)[: int((products > 0.0).sum())]
+        violated = self.violated(node, answer, shift, dual.multipliers)
         if not violated.size:
             self.unsettled = min(self.unsettled, node.bound)
             return None
-        forced = self._forced(violated, node.zero, shift)
+        forced = self.forced(violated, node.zero, shift)
         if forced:
-            tight, zero = node.tight, node.zero
-            for side in forced:
-                tight, zero = self.if_tight(tight, zero, side)
-            point = self._near.solve(sides_of(tight), self.cutoff())
-            return None if point is None else replace(node, tight=tight, zero=zero, point=point)
+            return self.with_tight(node, forced)
         best: SideNode | None = None
         chosen = -1
         for side in violated[: TUNING.candidates].tolist():
             tight, zero = self.if_tight(node.tight, node.zero, side)
-            point = self._near.solve(sides_of(tight), self.cutoff(), rounds=1)
+            point = self.solved(tight, zero, self.cutoff(), rounds=1)
             if point is None or self.beaten(point.bound):
                 return replace(node, zero=self.if_zero(node.zero, side))
             child = SideNode(max(node.bound, point.bound), 0, tight, zero)
@@ -140,23 +155,43 @@ class SideTree(BestFirst[SideNode]):
             self.push(replace(node, order=next(self.orders), zero=self.if_zero(node.zero, chosen)))
         return None
 
-    def _forced(self, violated: IntArray, zero: tuple[int, ...], shift: FloatArray) -> list[int]:
+    @property
+    def is_lift_due(self) -> bool:
+        """Whether a dual should become an incumbent: always until there is one, then ever more rarely."""
+        return self.incumbent is None or self.nodes >= self._next_lift
+
+    def violated(
+        self, node: SideNode, answer: FloatArray, shift: FloatArray, multipliers: FloatArray
+    ) -> IntArray:
+        """The undecided sides with both slack and multiplier, the worst first."""
+        products = self.products(answer, shift, multipliers, (*node.tight, *node.zero))
+        return np.argsort(-products)[: int((products > 0.0).sum())]
+
+    def with_tight(self, node: SideNode, forced: list[int]) -> SideNode | None:
+        """A node with more tight sides; None where nothing is left."""
+        tight, zero = node.tight, node.zero
+        for side in forced:
+            tight, zero = self.if_tight(tight, zero, side)
+        point = self.solved(tight, zero, self.cutoff())
+        return None if point is None else replace(node, tight=tight, zero=zero, point=point)
+
+    def forced(self, violated: IntArray, zero: tuple[int, ...], shift: FloatArray) -> list[int]:
         """The sides whose multiplier is positive in every dual of a node: they are tight."""
         forced = []
         for side in violated.tolist():
             if time.perf_counter() > self.stop:
                 break  # those of the rest are tight as well, or not: nothing is claimed
-            if self._duals.may_vanish(side, zero):
+            if self.duals.may_vanish(side, zero):
                 continue
             found = self.lps.dual(shift, sides_of((*zero, side)))
             if found is None:
                 forced.append(side)
             elif np.isfinite(found.value):
-                self._duals.add(found.multipliers)
+                self.duals.add(found.multipliers)
         return forced
 
 
-class _SeenDuals:
+class SeenDuals:
     """Multipliers of duals in the band that were met: each shows which of them can vanish together."""
 
     def __init__(self, sides: int) -> None:
