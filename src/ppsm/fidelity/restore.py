@@ -229,7 +229,17 @@ class Restorer:
                 players.insert(0, lambda: SupportTree(core, self.lps, limits, self.optimality, shared))
             else:
                 players.append(lambda: InSquares(core, self.lps, limits, self.matrices))
-        return search_by_turns(limits, players)
+        started = time.perf_counter()
+        found = search_by_turns(limits, players)
+        allowed = limits.seconds if found.incumbent else min(limits.seconds, limits.barren_seconds)
+        left = allowed - (time.perf_counter() - started)
+        is_over = found.status in (Status.PROVEN_OPTIMAL, Status.INFEASIBLE) or found.nodes >= limits.nodes
+        if not knows_duals or is_over or left <= 0.0:
+            return found
+        # An LP without a verdict has ended the tree with duals: the plain one has smaller LPs.
+        rest = replace(limits, seconds=left, nodes=limits.nodes - found.nodes)
+        plain = search_by_turns(rest, [lambda: SideTree(core, self.lps, rest)], found.incumbent, found.bound)
+        return replace(plain, nodes=plain.nodes + found.nodes)
 
     def _search_by_value(self, core: Core, limits: SearchLimits) -> SearchOutcome:
         """Where no price is asked for only the lower side of the value band is hard."""

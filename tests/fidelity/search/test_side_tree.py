@@ -5,6 +5,7 @@ import heapq
 import numpy as np
 import pytest
 
+from ppsm.errors import SolverError
 from ppsm.fidelity import SearchLimits
 from ppsm.fidelity.follower_lps import FollowerLps
 from ppsm.fidelity.search.side_tree import SideNode, SideTree
@@ -76,3 +77,15 @@ def test_a_side_is_tight_or_its_multiplier_is_zero(seed: int) -> None:
     for side in problem.lps.inequalities.tolist():
         children = (node_optimum(core, *tree.if_tight((), (), side)), node_optimum(core, (), (side,)))
         assert min(children) == pytest.approx(parent, rel=1e-5, abs=1e-7)
+
+
+def test_a_dual_without_a_verdict_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = one_node_core(0.8, (0.693, 0.707), (1.0, 1.0))
+    lps = FollowerLps(core.follower)
+    tree = SideTree(core, lps, SearchLimits())
+
+    def no_verdict(*_: object) -> None:
+        raise SolverError("HiGHS ended an LP with 'Not Set'.")
+
+    monkeypatch.setattr(lps, "dual", no_verdict)
+    assert tree.forced(np.array([3]), (), np.zeros(1)) == []

@@ -70,8 +70,9 @@ class DualityLp(DistanceLp):
         if core.slope.any():
             return  # one entry can win what others cost
         spare = max(0.0, objective - core.constant)
-        with np.errstate(divide="ignore"):
-            reach = np.minimum(spare / core.weight, np.sqrt(spare / core.curvature))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.fmin(spare / core.weight, np.sqrt(spare / core.curvature))
+        reach = np.where(np.isnan(each), INFINITY, each)  # neither weight nor curvature, and nothing to spare
         now = np.maximum(before[0], -reach), np.minimum(before[1], reach)
         room = before[1] - before[0]
         if not ((now[1] - now[0]) < TUNING.narrowed_reach * room).any():

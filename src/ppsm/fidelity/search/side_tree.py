@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
+from ppsm.errors import SolverError
 from ppsm.fidelity.bounds.convex import DistanceLp, NearPoint, Relaxation
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
 from ppsm.fidelity.implied import Decided
@@ -183,7 +184,10 @@ class SideTree(BestFirst[SideNode]):
                 break  # those of the rest are tight as well, or not: nothing is claimed
             if self.duals.may_vanish(side, zero):
                 continue
-            found = self.lps.dual(shift, sides_of((*zero, side)))
+            try:
+                found = self.lps.dual(shift, sides_of((*zero, side)))
+            except SolverError:  # an LP without a verdict decides nothing
+                continue
             if found is None:
                 forced.append(side)
             elif np.isfinite(found.value):
