@@ -213,17 +213,23 @@ class CostAtLevels:
         self._relaxation, self._prices = limits.relaxation, limits.prices_usd_per_mwh
         self._levels = self._relaxation.asked.by_link(limits.asked, followers.levels.count)
         self._reached = self._relaxation.areas.of_junction >= 0
+        self._known: dict[bytes, CostThere | None] = {}
 
     def at(self, demand: FloatArray) -> CostThere | None:
-        """The relaxation beside a demand."""
-        areas = self._relaxation.areas
-        withdrawal = areas.gathered(self._followers.gas.market.withdrawal_mwh(demand))
+        """The relaxation beside a demand; climbs begin at the same one again and again."""
+        key = demand.tobytes()
+        if key not in self._known:
+            self._known[key] = self._relaxed_at(demand)
+        return self._known[key]
+
+    def _relaxed_at(self, demand: FloatArray) -> CostThere | None:
+        withdrawal = self._relaxation.areas.gathered(self._followers.gas.market.withdrawal_mwh(demand))
         if withdrawal is None:
             return None
         found = self._relaxation.solve(withdrawal, self._limits.asked, self._limits.gas)
-        return (
-            None if found is None else CostThere(found.bound_usd, self._slope(found.withdrawal_usd_per_mwh))
-        )
+        if found is None:
+            return None
+        return CostThere(found.bound_usd, self._slope(found.withdrawal_usd_per_mwh))
 
     def directions(self, felt: FloatArray) -> Iterator[FloatArray]:
         """Where gas is dear if no place may burn more than a decision did; deliveries of one price."""

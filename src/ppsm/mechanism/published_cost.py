@@ -153,9 +153,13 @@ class KeptCost:
         best: _Hill | None = None
         for direction in self._directions(bound, there):
             hill = self._climbed(bound, direction)
-            if hill is not None and (best is None or hill.top.cost > best.top.cost):
+            if hill is None:
+                continue
+            if best is not None and _are_equal(hill.top.cost, best.top.cost):
+                break  # two ways up to one height: it is the top, as far as can be seen
+            if best is None or hill.top.cost > best.top.cost:
                 best = hill
-            if best is not None and best.top.cost >= high_enough:
+            if best.top.cost >= high_enough:
                 break
         if best is None or best.top.cost - slack <= there.cost:
             return None
@@ -216,6 +220,10 @@ def of_one_price(prices: FloatArray, rounding: float) -> Iterator[FloatArray]:
     """Entries of one price each, as directions."""
     for price in np.unique(np.round(prices / rounding)):
         yield (np.round(prices / rounding) == price).astype(np.float64)
+
+
+def _are_equal(one: float, other: float) -> bool:
+    return abs(one - other) <= TUNING.cost_rounding * abs(other)
 
 
 def _of_size_one(slopes: FloatArray) -> FloatArray:
