@@ -314,6 +314,23 @@ def test_a_ceiling_touches_the_vectors_that_it_keeps() -> None:
     assert kept.ceiling(_Bowl(), near) is None
 
 
+def test_climbs_end_at_a_height_that_two_ways_reach() -> None:
+    class Valley(_Bowl):
+        asked = 0
+
+        def directions(self, felt: np.ndarray) -> Iterator[np.ndarray]:
+            for turn in range(9):
+                self.asked += 1
+                yield felt + turn
+
+    valley, near, top = Valley(), np.array([0.3, 0.4]), np.array([3.0, 4.0])
+    prices = cast("SamePrices", SimpleNamespace(nearest=near, farthest=lambda direction: top))
+    found = KeptCost(CostlyDecision(near, 100.0), prices).floor(valley, near)
+    assert found is not None
+    assert found.missed(near) > 0.0
+    assert valley.asked == 1  # uphill and one other way end at the same height
+
+
 def _nearest(vector: np.ndarray) -> SamePrices:
     return cast("SamePrices", SimpleNamespace(nearest=vector))
 
