@@ -99,6 +99,10 @@ class TinyMarket:
         """There is no leader whose cost could be kept."""
         del prices
 
+    def cheapest_day(self, demand: FloatArray, prices: FloatArray, enough: float) -> None:
+        """Not asked for where no cost is kept."""
+        del demand, prices, enough
+
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """Not asked here."""
         del decision, bands

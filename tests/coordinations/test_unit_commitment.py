@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ppsm import Sensitive, load_case
+from ppsm.arrays import FloatArray
 from ppsm.cases import Case
 from ppsm.cases.stress import check_stress
 from ppsm.coordinations import GaucCoordination
@@ -16,9 +17,10 @@ from ppsm.coordinations.unit_commitment import case_days
 from ppsm.errors import InputError
 from ppsm.fidelity import Bands
 from ppsm.markets.gauc.solver import GaucSolution
-from ppsm.mechanism import PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
+from ppsm.mechanism import PPSM, Laplace, ModelBased, Outcome, PPSM_p, PublicOutcome
 from ppsm.owner.distances import cost_errors
 from ppsm.privacy import simulated_publication
+from tests.markets.small_games import steep_game
 
 GAS_STRESS = 0.0
 
@@ -162,6 +164,48 @@ def test_a_stress_outside_the_calibrated_range_is_refused(case: Case) -> None:
         check_stress(case, 7.0, None)
     with pytest.raises(InputError, match=r"the gas stress is -0\.9"):
         check_stress(case, case.power_stress[0], -0.9)
+
+
+def _steep(seed: int) -> tuple[GaucCoordination, FloatArray, Outcome]:
+    """A steep game, its demand, and its outcome."""
+    case, demand = steep_game(seed)
+    game = GaucCoordination(case, 0.0, gap=1e-5)
+    return game, demand, game.clear(demand)
+
+
+@pytest.mark.parametrize("seed", [3, 18])
+def test_a_cheaper_day_is_found_by_its_pattern_and_no_day_that_is_not_there(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, demand, there = _steep(seed)
+    assert there.leader_cost is not None
+    assert there.prices is not None
+    monkeypatch.setattr("ppsm.coordinations.unit_commitment.can_enumerate", lambda followers: False)
+    monkeypatch.setattr(game, "clear", lambda demand: pytest.fail("the game was cleared"))
+    dearer = game.cheapest_day(demand, there.prices, 1.5 * there.leader_cost)
+    assert dearer is not None
+    assert dearer.bound is not None
+    at_demand = dearer.bound.at(demand)
+    assert at_demand is not None
+    assert dearer.cost == pytest.approx(at_demand.cost)
+    assert dearer.cost < 1.5 * there.leader_cost
+    # The relaxation of tiny games is loose: below its own bound there is none for certain.
+    patterns = game.solver.patterns.search(0.0, demand)
+    assert patterns is not None
+    patterns.run(lambda: math.inf)
+    least = patterns.bound_usd * (1 - 1e-3)
+    none = game.cheapest_day(demand, there.prices, least)
+    assert none is not None
+    assert (none.cost, none.bound) == (least, None)
+    # A demand that nobody can serve has no day.
+    assert game.cheapest_day(1e3 * demand, there.prices, least) is None
+
+
+def test_small_cases_are_cleared_for_their_cheapest_day(case: Case, game: GaucCoordination) -> None:
+    demand = case.demand_mwh(GAS_STRESS)
+    day = game.cheapest_day(demand, np.empty(0), 0.0)
+    assert day is not None
+    assert day.cost == game.clear(demand).leader_cost
 
 
 def test_a_game_without_memory_has_a_solver_that_saw_nothing(case: Case) -> None:

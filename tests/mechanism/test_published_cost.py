@@ -1,6 +1,8 @@
 """What a published decision cost says about the demand: no cheaper day, no dearer one, nothing true lost."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import cast
 
 import linopy
 import numpy as np
@@ -9,12 +11,15 @@ import pytest
 from ppsm import Follower, Sensitive, StackelbergGame, load_case
 from ppsm.coordinations import GameCoordination, GaucCoordination
 from ppsm.fidelity.problem import HalfSpaces
+from ppsm.fidelity.restore import SamePrices
 from ppsm.mechanism import PPSM, PPSM_p, PublicOutcome, published_cost
 from ppsm.mechanism.coordination import Decision
 from ppsm.mechanism.published_cost import (
     CostlyDecision,
     CostThere,
+    Day,
     Days,
+    KeptCost,
     LeastCost,
     half_spaces_that_keep,
     unrounded_prices,
@@ -244,15 +249,15 @@ def test_a_rounded_cost_does_not_rule_the_truth_out(market: GameCoordination, se
         ([9.9, 5.0, 4.0], 0),
         ([5.0, 8.0, 10.0], 2),
         ([None, 8.0], 1),
-        # What was not played says nothing.
-        ([5.0, "unplayed", 6.0], 2),
-        (["unplayed", "unplayed", 4.0], 2),
+        # What was not looked at says nothing.
+        ([5.0, "unseen", 6.0], 2),
+        (["unseen", "unseen", 4.0], 2),
     ],
 )
 def test_the_half_spaces_that_come_nearest_are_kept(
     costs: list[float | str | None], kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half-space k asks for k; the game on the vector k, which is then released, costs what the list says."""
+    """Half-space k asks for k; the cheapest day on the vector k, its release, costs what the list says."""
 
     class Nearest:
         def nearest(self, half_spaces: HalfSpaces | None) -> np.ndarray:
@@ -261,29 +266,73 @@ def test_the_half_spaces_that_come_nearest_are_kept(
         def at_published_prices(self, half_spaces: HalfSpaces | None) -> None:
             pytest.fail("every step is scripted")
 
-    class Played:
-        prices = None
-
-        def __init__(self, cost: float | None) -> None:
-            self.leader_cost = cost
-
-    def clear(demand: np.ndarray) -> Played:
+    def cheapest(demand: np.ndarray, enough: float) -> Day | None:
+        del enough
         cost = costs[int(demand[0])]
-        assert cost != "unplayed"
-        return Played(None if cost is None else float(cost))
+        assert cost != "unseen"
+        return None if cost is None else Day(float(cost), None)
 
     def step(
         decision: CostlyDecision, vectors: Nearest, days: Days, released: np.ndarray, at: HalfSpaces | None
     ) -> tuple[HalfSpaces, np.ndarray] | None:
-        if costs[int(released[0])] != "unplayed":
-            days._play(released)
+        if costs[int(released[0])] != "unseen":
+            days._day(decision, released)
         number = released + 1.0
         return (HalfSpaces(np.ones(1), number), number) if number[0] < len(costs) else None
 
     monkeypatch.setattr(published_cost, "_better", step)
-    days = Days(lambda prices: None, clear, _NoBound())
+    days = Days(cheapest, _NoBound())
     found = half_spaces_that_keep(CostlyDecision(np.zeros(1), 10.0), Nearest(), days)
     assert (0 if found is None else int(found.least[0])) == kept
+
+
+class _Bowl:
+    """A cost that is the square of the distance from nowhere."""
+
+    sign = 1.0
+
+    def at(self, demand: np.ndarray) -> CostThere:
+        return CostThere(float(demand @ demand), 2.0 * demand)
+
+    def directions(self, felt: np.ndarray) -> Iterator[np.ndarray]:
+        yield from (felt,)
+
+
+def test_a_ceiling_touches_the_vectors_that_it_keeps() -> None:
+    """Of a released vector far out one tangent is not enough: a round of step 3b for each is too many."""
+    released, near = np.array([30.0, 40.0]), np.array([0.3, 0.4])
+    kept = KeptCost(CostlyDecision(near, 1.0), _nearest(near))
+    found = kept.ceiling(_Bowl(), released)
+    assert found is not None
+    for angle in np.linspace(0.0, 6.2, 50):
+        assert found.missed(np.array([np.cos(angle), np.sin(angle)])) <= 1e-9  # all that cost 1 are kept
+    assert found.missed(np.array([0.9, 1.2])) > 0.1  # the first tangent alone would keep what costs 625
+    # Where even the nearest vector at the published prices is too dear, its tangent is added.
+    both = KeptCost(CostlyDecision(near, 0.01), _nearest(near)).ceiling(_Bowl(), released)
+    assert both is not None
+    assert both.least.size == 2
+    assert kept.ceiling(_Bowl(), near) is None
+
+
+def test_climbs_end_at_a_height_that_two_ways_reach() -> None:
+    class Valley(_Bowl):
+        asked = 0
+
+        def directions(self, felt: np.ndarray) -> Iterator[np.ndarray]:
+            for turn in range(9):
+                self.asked += 1
+                yield felt + turn
+
+    valley, near, top = Valley(), np.array([0.3, 0.4]), np.array([3.0, 4.0])
+    prices = cast("SamePrices", SimpleNamespace(nearest=near, farthest=lambda direction: top))
+    found = KeptCost(CostlyDecision(near, 100.0), prices).floor(valley, near)
+    assert found is not None
+    assert found.missed(near) > 0.0
+    assert valley.asked == 1  # uphill and one other way end at the same height
+
+
+def _nearest(vector: np.ndarray) -> SamePrices:
+    return cast("SamePrices", SimpleNamespace(nearest=vector))
 
 
 class _NoBound:

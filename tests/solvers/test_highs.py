@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from ppsm.errors import SolverError
 from ppsm.program import LinearProgram
-from ppsm.solvers.highs import PersistentLp
+from ppsm.solvers.highs import PersistentLp, solve_mip_with_highs
+from ppsm.solvers.mip import MixedIntegerProgram, SolveLimits
+from ppsm.status import Status
 
 
 def transport() -> PersistentLp:
@@ -89,3 +92,20 @@ def test_bounds_that_solvers_were_not_told_are_told_the_next_time(monkeypatch: p
     monkeypatch.setattr(lp._row_bounds, "_tell", told)
     lp.set_row_bounds(demands, np.array([4.0, 2.0]), np.full(2, np.inf))
     assert lp.solve().objective == pytest.approx(7.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_lean_search_ends_at_the_same_optimum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(1.0, 9.0, (4, 18))
+    program = LinearProgram.of(
+        -rng.uniform(1.0, 9.0, 18),
+        sp.csr_array(weights),
+        row_upper=weights.sum(axis=1) / 3.0,
+        column_lower=np.zeros(18),
+        column_upper=np.ones(18),
+    )
+    packed = MixedIntegerProgram(program, np.ones(18, dtype=bool))
+    usual, lean = (solve_mip_with_highs(packed, SolveLimits(lean=lean)) for lean in (False, True))
+    assert lean.status is usual.status is Status.PROVEN_OPTIMAL
+    assert lean.objective == pytest.approx(usual.objective)

@@ -26,6 +26,7 @@ from ppsm.interrupts import watched
 from ppsm.labels import VectorLike, aligned
 from ppsm.mechanism.band_game import enclosed_optimum
 from ppsm.mechanism.coordination import Decision, LeaderRepair, Outcome, insist_on_unit, published
+from ppsm.mechanism.published_cost import Day, day_of
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.measurements import zone_numbers
 from ppsm.privacy.publication import MarketResult
@@ -234,6 +235,11 @@ class GameCoordination:
             return None
         minimised = self._follower.sign * self._checked_prices(prices)
         return CostAtPrices(self._sides, self._follower.parameter_map, minimised)
+
+    def cheapest_day(self, demand: FloatArray, prices: FloatArray, enough: float) -> Day | None:
+        """The game, cleared."""
+        del prices, enough
+        return day_of(self.clear(demand), self.least_cost_at)
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """The leader's game over all vectors in the bands, see :mod:`ppsm.mechanism.band_game`."""

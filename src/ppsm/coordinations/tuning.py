@@ -36,6 +36,8 @@ class CoordinationTuning:
         The game must still have an answer where somebody writes down so many digits of it.
     tight
         What a side may be away from, beside its size, to count as tight.
+    cheaper_day_seconds
+        Of the processor, for each look for a day that is cheaper than a published one.
     day_gap, day_seconds
         Of clearing an invented day: its outcome counts, not its proof.
     history_days
@@ -56,6 +58,7 @@ class CoordinationTuning:
     nearest_share: float = 1e-4
     nearest_digits: int = 7
     tight: float = 1e-7
+    cheaper_day_seconds: float = 20.0
     day_gap: float = 0.01
     day_seconds: float = 60.0
     history_days: int = 365

@@ -10,6 +10,7 @@ used here.
 """
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -23,15 +24,16 @@ from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError
 from ppsm.fidelity.problem import Bands, Nearness
 from ppsm.interrupts import watched
-from ppsm.markets.gauc.areas import GasAreas
-from ppsm.markets.gauc.relaxation import PowerRelaxation
+from ppsm.markets.gauc.by_patterns import PatternLimits
+from ppsm.markets.gauc.enumeration import can_enumerate
+from ppsm.markets.gauc.relaxation import PlaceMap
 from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
 from ppsm.markets.model.followers import Followers, PowerAnswer
 from ppsm.markets.tuning import TUNING as MARKETS
 from ppsm.mechanism.band_game import BandedPrices, EntryBands
 from ppsm.mechanism.coordination import Decision, Outcome, insist_on_unit, published
 from ppsm.mechanism.history import InventedDays, invent_days
-from ppsm.mechanism.published_cost import CostThere, of_one_price
+from ppsm.mechanism.published_cost import CostThere, Day, day_of, of_one_price
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.solvers.highs import solve_lp
@@ -75,7 +77,7 @@ class GaucCoordination(GasSide):
         self.gap, self.time_limit, self.proof = gap, time_limit, proof
         self.followers = self.solver.followers
         self._decided: dict[tuple[int, ...], PowerAnswer | None] = {}
-        self._relaxation: PowerRelaxation | None = None
+        self._held_back = HeldBack(self.followers, self.power_stress)
         self.decisions_solved = 0
 
     @property
@@ -159,10 +161,29 @@ class GaucCoordination(GasSide):
 
     def least_cost_at(self, prices: FloatArray) -> "CostAtLevels":
         """UC's relaxation at the levels and in the gas network that the prices ask for."""
-        if self._relaxation is None:
-            areas = GasAreas.of(self.case, np.zeros(len(self.case.junctions), dtype=np.bool_))
-            self._relaxation = PowerRelaxation(self.followers, self.power_stress, areas)
-        return CostAtLevels(self.followers, self.power_stress, self._relaxation, prices)
+        relaxation = self.solver.patterns.relaxation(self.power_stress)
+        limits = PatternLimits.at_prices(self.followers, relaxation, prices)
+        return CostAtLevels(self.followers, limits, self._held_back)
+
+    def cheapest_day(self, demand: FloatArray, prices: FloatArray, enough: float) -> Day | None:
+        """The first price pattern near that of the prices which UC's relaxation calls cheaper.
+
+        No commitment is looked for and nothing is proven, which takes a small part of a clearing. What the
+        relaxation misses of a day's cost it misses at the published prices, too. Small cases are cleared.
+        """
+        if can_enumerate(self.followers):
+            return day_of(self.clear(demand), self.least_cost_at)
+        self._is_fresh = False
+        patterns = self.solver.patterns.search(self.power_stress, demand)
+        if patterns is None or self.solver.servable.missing_mwh(demand) > MARKETS.missed_mwh:
+            return None
+        patterns.look_below(enough)
+        stop = time.process_time() + min(self.time_limit, TUNING.cheaper_day_seconds)
+        found = patterns.cheaper_near(prices, lambda: stop - time.process_time())
+        if found is None:
+            return Day(enough, None)
+        limits = patterns.limits_of(found.box)
+        return Day(found.relaxed.bound_usd, CostAtLevels(self.followers, limits, self._held_back))
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """At most what was decided, while every price in the bands leaves its bids valid; no lower side."""
@@ -187,46 +208,68 @@ class CostAtLevels:
 
     sign = 1.0
 
-    def __init__(
-        self, followers: Followers, power_stress: float, relaxation: PowerRelaxation, prices: FloatArray
-    ) -> None:
-        self._followers, self._power_stress, self._relaxation = followers, power_stress, relaxation
-        areas, gas = relaxation.areas, followers.gas
-        reached = areas.of_junction >= 0
-        by_area = np.zeros(areas.count)
-        by_area[areas.of_junction[reached]] = prices[reached]
-        self._prices = areas.where_gas_is_taken(by_area)
-        self._gas_limits = areas.limits_at(self._prices)
-        self._levels = followers.levels.needed(prices[gas.plants])
-        self._asked = self._levels[relaxation.asked.link] >= relaxation.asked.level
-        self._reached = reached
+    def __init__(self, followers: Followers, limits: PatternLimits, held_back: "HeldBack") -> None:
+        self._followers, self._limits, self._held_back = followers, limits, held_back
+        self._relaxation, self._prices = limits.relaxation, limits.prices_usd_per_mwh
+        self._levels = self._relaxation.asked.by_link(limits.asked, followers.levels.count)
+        self._reached = self._relaxation.areas.of_junction >= 0
+        self._known: dict[bytes, CostThere | None] = {}
 
     def at(self, demand: FloatArray) -> CostThere | None:
-        """The relaxation beside a demand."""
-        areas = self._relaxation.areas
-        withdrawal = areas.gathered(self._followers.gas.market.withdrawal_mwh(demand))
+        """The relaxation beside a demand; climbs begin at the same one again and again."""
+        key = demand.tobytes()
+        if key not in self._known:
+            self._known[key] = self._relaxed_at(demand)
+        return self._known[key]
+
+    def _relaxed_at(self, demand: FloatArray) -> CostThere | None:
+        withdrawal = self._relaxation.areas.gathered(self._followers.gas.market.withdrawal_mwh(demand))
         if withdrawal is None:
             return None
-        found = self._relaxation.solve(withdrawal, self._asked, self._gas_limits)
-        return (
-            None if found is None else CostThere(found.bound_usd, self._slope(found.withdrawal_usd_per_mwh))
-        )
+        found = self._relaxation.solve(withdrawal, self._limits.asked, self._limits.gas)
+        if found is None:
+            return None
+        return CostThere(found.bound_usd, self._slope(found.withdrawal_usd_per_mwh))
 
     def directions(self, felt: FloatArray) -> Iterator[FloatArray]:
         """Where gas is dear if no place may burn more than a decision did; deliveries of one price."""
-        commitment, places = self._followers.commitment, self._relaxation.places
-        program = commitment.at(self._power_stress, self._followers.levels.least_at(self._levels))
-        if program is not None:
-            limited = solve_lp(program.with_rows(places.burn, upper=places.gather @ felt))
-            if limited.status.has_answer:
-                by_area = np.zeros(self._prices.size)
-                np.maximum.at(by_area, self._relaxation.area_of_place, -limited.prices[program.shape[0] :])
-                yield self._slope(by_area)
+        relaxation = self._relaxation
+        worth = self._held_back.worth_usd_per_mwh(self._levels, relaxation.places.gather @ felt)
+        if worth is not None:
+            by_area = np.zeros(self._prices.size)
+            np.maximum.at(by_area, relaxation.area_of_place, worth)
+            yield self._slope(by_area)
         yield from of_one_price(self._slope(self._prices), MARKETS.price_rounding * float(self._prices.max()))
 
     def _slope(self, by_area: FloatArray) -> FloatArray:
         at_junction = np.where(self._reached, by_area[self._relaxation.areas.of_junction], 0.0)
         return np.asarray(self._followers.gas.market.demand_to_balance.T @ at_junction)
+
+
+class HeldBack:
+    """What gas is worth where no place may burn more than so much; each question is answered once.
+
+    It is asked for the burn and the levels of published days, the same for all vectors.
+    """
+
+    def __init__(self, followers: Followers, power_stress: float) -> None:
+        self._followers, self._power_stress = followers, power_stress
+        self._places = PlaceMap(followers)
+        self._known: dict[bytes, FloatArray | None] = {}
+
+    def worth_usd_per_mwh(self, levels: IntArray, burn_mwh: FloatArray) -> FloatArray | None:
+        """By place, at levels; None where that serves no load."""
+        key = levels.tobytes() + burn_mwh.tobytes()
+        if key not in self._known:
+            self._known[key] = self._asked(levels, burn_mwh)
+        return self._known[key]
+
+    def _asked(self, levels: IntArray, burn_mwh: FloatArray) -> FloatArray | None:
+        program = self._followers.commitment.at(self._power_stress, self._followers.levels.least_at(levels))
+        if program is None:
+            return None
+        limited = solve_lp(program.with_rows(self._places.burn, upper=burn_mwh))
+        return -limited.prices[program.shape[0] :] if limited.status.has_answer else None
 
 
 def case_days(

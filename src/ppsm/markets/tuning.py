@@ -72,6 +72,9 @@ class MarketTuning:
     # Rows of the patterns have amounts of gas beside zeros and ones.
     pattern_feasibility: float = 1e-7
 
+    # Where a cheaper day will do, patterns this near to the published one are looked at, one after another.
+    classes_near: tuple[int, ...] = (1, 2)
+
     # So many relaxations, by power stress and network, are kept alive.
     networks_kept: int = 8
 

@@ -17,7 +17,7 @@ from ppsm.errors import FileFormatError, InputError
 from ppsm.fidelity.problem import Bands, HalfSpaces, Nearness
 from ppsm.games.follower import Follower
 from ppsm.labels import VectorLike
-from ppsm.mechanism.published_cost import LeastCost
+from ppsm.mechanism.published_cost import Day, LeastCost
 from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.publication import MarketResult
 from ppsm.privacy.released import Released
@@ -319,6 +319,13 @@ class Coordination(FollowerSide, Protocol):
 
     def least_cost_at(self, prices: FloatArray) -> LeastCost | None:
         """A bound of the leader's cost while the market has these prices; None where none is known."""
+
+    def cheapest_day(self, demand: FloatArray, prices: FloatArray, enough: float) -> Day | None:
+        """What the leader's cheapest day on a demand costs, about, and the bound of all days like it.
+
+        Costs are to be minimised. A search may begin near the published ``prices``, end with any day that is
+        cheaper than ``enough``, and say ``enough`` where it finds none. None where the demand has no day.
+        """
 
     def cost_of_privacy(self, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
         """What encloses the leader's cost for all vectors in the bands; or one clause on why nothing does."""

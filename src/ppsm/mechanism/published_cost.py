@@ -20,8 +20,9 @@ cost rises, and back along the last step to where it is ``C``.
 The other side is easier: vectors at which the published cost can be had at the published prices are a convex
 set, and every tangent above it cuts off nothing that is true.
 
-Other prices than the published ones may be cheaper as well. They are found by playing the game on what would
-be released, and kept out in the same way. All of it is made of released and public figures.
+Other prices than the published ones may be cheaper as well. They are found by the coordination, by playing
+the game on what would be released or by less, and kept out in the same way. All of it is made of released
+and public figures.
 """
 
 import time
@@ -83,6 +84,29 @@ class CostlyDecision:
     cost: float
     rounding: float = 0.0
 
+    @property
+    def slack(self) -> float:
+        """What is aimed at, and as much again before it counts as missed; rounding may be more."""
+        return max(TUNING.cost_slack * abs(self.cost), self.rounding)
+
+    @property
+    def least(self) -> float:
+        """What counts as the published cost: its own proof and relaxed integers have gaps."""
+        return self.cost - self.slack
+
+    @property
+    def missed(self) -> float:
+        """What is cheaper than this misses it."""
+        return self.least - self.slack
+
+    @property
+    def most(self) -> float:
+        """Beyond this a day is dearer than the published one, whatever the integers are.
+
+        With its own prices the published day costs no less than the bound, which relaxes integers.
+        """
+        return self.cost + self.rounding
+
 
 @dataclass(frozen=True, eq=False)
 class KeptCost:
@@ -91,36 +115,28 @@ class KeptCost:
     decision: CostlyDecision
     same_prices: SamePrices
 
-    @property
-    def published(self) -> float:
-        """The cost, as something to be minimised."""
-        return self.decision.cost
-
-    @property
-    def _slack(self) -> float:
-        """What is aimed at, and as much again before it counts as missed; rounding may be more."""
-        return max(TUNING.cost_slack * abs(self.published), self.decision.rounding)
-
-    @property
-    def least(self) -> float:
-        """What counts as the published cost: its own proof and relaxed integers have gaps."""
-        return self.published - self._slack
-
-    @property
-    def most(self) -> float:
-        """Beyond this a day is dearer than the published one, whatever the integers are."""
-        return self.published + self._slack
-
     def ceiling(self, bound: LeastCost, released: FloatArray) -> HalfSpaces | None:
-        """A half-space with every vector that allows the published cost at the published prices.
+        """Half-spaces with every vector that allows the published cost at the published prices.
 
-        None where the vector allows it, or no other does: a flat tangent says nothing of the demand. It is
-        below the bound, so nothing true is lost.
+        None where the vector allows it, or no other does: a flat tangent says nothing of the demand. They are
+        below the bound, so nothing true is lost. A tangent far out cuts little off beside the vectors that
+        are kept, so one more touches these, on the way to the nearest vector with the published prices.
         """
-        there = bound.at(released)
-        if there is None or there.cost <= self.most + self._slack or there.is_flat(released):
+        there, most = bound.at(released), self.decision.most
+        if there is None or there.cost <= most + self.decision.slack or there.is_flat(released):
             return None
-        return CostThere(-there.cost, -there.slope).half_space(released, -self.most)
+        found = self._capped(released, there)
+        inside = self.same_prices.nearest
+        at_inside = bound.at(inside)
+        if at_inside is None:
+            return found
+        way = _Hill(inside, released, there)
+        place, at_place = (inside, at_inside) if at_inside.cost > most else self._down_to(most, bound, way)
+        return found if at_place.is_flat(place) else self._capped(place, at_place).and_also(found)
+
+    def _capped(self, vector: FloatArray, there: CostThere) -> HalfSpaces:
+        """Where the tangent at a vector is at most the published cost."""
+        return CostThere(-there.cost, -there.slope).half_space(vector, -self.decision.most)
 
     def floor(self, bound: LeastCost, released: FloatArray, margin: float = 0.0) -> HalfSpaces | None:
         """A half-space without a cheaper day, near what would be released; None where none is needed.
@@ -128,20 +144,27 @@ class KeptCost:
         A ``margin`` (of the published cost) asks for more where it is to be had.
         """
         there = bound.at(released)
-        if there is None or there.cost >= self.least - self._slack:
+        if there is None or there.cost >= self.decision.missed:
             return None
-        enough = self.least + margin * abs(self.published)
+        slack = self.decision.slack
+        enough = self.decision.least + margin * abs(self.decision.cost)
+        # A margin is a wish: no further hill is looked for to have more of it.
+        high_enough = self.decision.least + min(margin * abs(self.decision.cost), slack)
         best: _Hill | None = None
         for direction in self._directions(bound, there):
             hill = self._climbed(bound, direction)
-            if hill is not None and (best is None or hill.top.cost > best.top.cost):
+            if hill is None:
+                continue
+            if best is not None and _are_equal(hill.top.cost, best.top.cost):
+                break  # two ways up to one height: it is the top, as far as can be seen
+            if best is None or hill.top.cost > best.top.cost:
                 best = hill
-            if best is not None and best.top.cost - self._slack >= enough:
+            if best.top.cost >= high_enough:
                 break
-        if best is None or best.top.cost - self._slack <= there.cost:
+        if best is None or best.top.cost - slack <= there.cost:
             return None
         # Below the top: what is left at the top itself may be a single vector, and not the true one.
-        goal = min(enough, best.top.cost - self._slack)
+        goal = min(enough, best.top.cost - slack)
         point, at_point = self._down_to(goal, bound, best)
         return None if at_point.is_flat(point) else at_point.half_space(point, goal)
 
@@ -171,7 +194,7 @@ class KeptCost:
         """A place on the last step where the cost is at least the goal, and hardly more."""
         low, high, at_high = hill.below, hill.vector, hill.top
         for _ in range(TUNING.cost_halvings):
-            if at_high.cost <= goal + self._slack:
+            if at_high.cost <= goal + self.decision.slack:
                 break
             middle = 0.5 * (low + high)
             there = bound.at(middle)
@@ -199,9 +222,21 @@ def of_one_price(prices: FloatArray, rounding: float) -> Iterator[FloatArray]:
         yield (np.round(prices / rounding) == price).astype(np.float64)
 
 
+def _are_equal(one: float, other: float) -> bool:
+    return abs(one - other) <= TUNING.cost_rounding * abs(other)
+
+
 def _of_size_one(slopes: FloatArray) -> FloatArray:
     largest = float(np.abs(slopes).max(initial=0.0))
     return slopes / largest if largest > 0.0 else slopes
+
+
+@dataclass(frozen=True, eq=False)
+class Day:
+    """A day on some demand: its cost, to be minimised, and the bound of all days like it, if there is one."""
+
+    cost: float
+    bound: LeastCost | None
 
 
 class Cleared(Protocol):
@@ -216,45 +251,49 @@ class Cleared(Protocol):
         """The market's prices."""
 
 
+def day_of(played: Cleared, least_cost_at: Callable[[FloatArray], LeastCost | None]) -> Day | None:
+    """The day that a game was played to; None without an answer."""
+    if played.leader_cost is None or played.prices is None:
+        return None
+    bound = least_cost_at(played.prices)
+    return None if bound is None else Day(bound.sign * played.leader_cost, bound)
+
+
 @dataclass(frozen=True, eq=False)
 class Days:
-    """What the leader can say of a vector: bounds at given prices, and the game played on it.
+    """What the leader can say of a vector: bounds at given prices, and its cheapest day.
 
     ``same`` is the bound at the published prices.
     """
 
-    least_cost_at: Callable[[FloatArray], LeastCost | None]
-    clear: Callable[[FloatArray], Cleared]
+    cheapest: Callable[[FloatArray, float], Day | None]
     same: LeastCost
-    _played: dict[bytes, Cleared] = field(default_factory=dict)
+    _seen: dict[bytes, Day | None] = field(default_factory=dict)
 
     def needed(self, kept: KeptCost, released: FloatArray) -> Iterator[HalfSpaces | None]:
-        """Half-spaces that keep the cost, the cheapest to find first; the game is played only for the last.
+        """Half-spaces that keep the cost, the cheapest to find first; another day is looked for at last.
 
         With the published prices the day must be neither dearer nor cheaper; another day only not cheaper,
         and some more, because many others are like it.
         """
         yield kept.ceiling(self.same, released)
         yield kept.floor(self.same, released)
-        played = self._play(released)
-        if played.leader_cost is None or played.prices is None:
-            return
-        other = self.least_cost_at(played.prices)
-        if other is not None and self.same.sign * played.leader_cost < kept.least:
-            yield kept.floor(other, released, TUNING.cost_margin)
+        day = self._day(kept.decision, released)
+        if day is not None and day.bound is not None and day.cost < kept.decision.least:
+            yield kept.floor(day.bound, released, TUNING.cost_margin)
 
-    def off(self, decision: CostlyDecision, released: FloatArray, *, play: bool) -> float:
-        """How far the game on a vector is from the published cost; infinite where it was not played."""
-        if not play and released.tobytes() not in self._played:
+    def off(self, decision: CostlyDecision, released: FloatArray, *, look: bool) -> float:
+        """How far the cheapest day is from the published cost; infinite where it was not looked for."""
+        if not look and released.tobytes() not in self._seen:
             return INFINITY
-        cost = self._play(released).leader_cost
-        return INFINITY if cost is None else abs(self.same.sign * cost - decision.cost)
+        day = self._day(decision, released)
+        return INFINITY if day is None else abs(day.cost - decision.cost)
 
-    def _play(self, released: FloatArray) -> Cleared:
+    def _day(self, decision: CostlyDecision, released: FloatArray) -> Day | None:
         key = released.tobytes()
-        if key not in self._played:
-            self._played[key] = self.clear(released)
-        return self._played[key]
+        if key not in self._seen:
+            self._seen[key] = self.cheapest(released, decision.missed)
+        return self._seen[key]
 
 
 class Vectors(Protocol):
@@ -276,16 +315,16 @@ def half_spaces_that_keep(decision: CostlyDecision, vectors: Vectors, days: Days
     half_spaces: HalfSpaces | None = None
     released = vectors.nearest(None)
     best, least_off = half_spaces, INFINITY
-    stop = time.perf_counter() + TUNING.cost_search_seconds
+    stop = time.process_time() + TUNING.cost_search_seconds
     for round_ in range(TUNING.cost_rounds + 1):
         if released is None:
             break
-        is_last = round_ == TUNING.cost_rounds or time.perf_counter() > stop
+        is_last = round_ == TUNING.cost_rounds or time.process_time() > stop
         better = None if is_last else _better(decision, vectors, days, released, half_spaces)
         if better is None and half_spaces is not None and not is_last:
             # Tangents hold no more than is enough: begin anew with what is missing now.
             better = _better(decision, vectors, days, released, None)
-        off = days.off(decision, released, play=better is None)
+        off = days.off(decision, released, look=better is None)
         if off <= least_off:
             best, least_off = half_spaces, off
         if better is None:

@@ -278,7 +278,7 @@ def keep_cost(
     require_released(noisy, "demand of step 2c")
     asked = _Asked(noisy, coordination, decision, bands, norm, prior, limits)
     vectors = _Repaired(asked, coordination.entry_prices(result.prices))
-    days = Days(coordination.least_cost_at, coordination.clear, same)
+    days = Days(lambda demand, enough: coordination.cheapest_day(demand, result.prices, enough), same)
 
     def held() -> Decision:
         known = CostlyDecision(decision.felt, same.sign * result.leader_cost, 0.5 * result.value_step)

@@ -32,11 +32,11 @@ class MechanismTuning:
     # Of a day with other prices more is asked for, by this share: many others are like it.
     cost_margin: float = 0.03
     # Half-spaces that keep it, steps uphill to find one, and halvings of the last step.
-    cost_rounds: int = 8
+    cost_rounds: int = 16
     cost_climbs: int = 6
     cost_halvings: int = 6
-    # No further one is looked for after so many seconds.
-    cost_search_seconds: float = 180.0
+    # No further one is looked for after so many seconds of the processor, however busy the machine is.
+    cost_search_seconds: float = 60.0
     # What a move of a rounded price weighs beside a reduced cost that it leaves: little.
     price_move: float = 1e-3
     # Seconds for a search within half-spaces: they are a wish, and an empty one may take long to show.

@@ -49,6 +49,13 @@ _STATUS = {
     highspy.HighsModelStatus.kInterrupt: Status.NO_INCUMBENT,
 }
 
+# What pays where a search is long: searches within the search, and new starts.
+_OF_LARGE_SEARCHES = (
+    "mip_heuristic_run_rens",
+    "mip_heuristic_run_rins",
+    "mip_heuristic_run_root_reduced_cost",
+    "mip_allow_restart",
+)
 
 # Presolve of HiGHS 1.5 to 1.15 calls some feasible but unbounded LPs infeasible (tests/canaries).
 _SETTLE_WITHOUT_PRESOLVE = (
@@ -341,6 +348,9 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     if limits.another_path:
         highs.setOptionValue("presolve", "off")
         highs.setOptionValue("random_seed", TUNING.another_seed)
+    if limits.lean:
+        for option in _OF_LARGE_SEARCHES:
+            highs.setOptionValue(option, False)
     interrupted = _run_interruptibly(highs, limits.seconds)
     status = highs.getModelStatus()
     if status in _SETTLE_WITHOUT_PRESOLVE and not interrupted and not limits.another_path:

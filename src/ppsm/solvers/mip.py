@@ -41,7 +41,8 @@ class SolveLimits:
     ``feasibility`` is how far rows, bounds and integers may be missed: tight by default; large models with
     figures of very different sizes need about 1e-7, and their answers are re-solved with integers fixed.
     ``another_path`` asks for a search with another seed and without presolve (SCIP: and cuts; with presolve
-    where the usual path has none): for a second opinion.
+    where the usual path has none): for a second opinion. ``lean`` leaves out what HiGHS does at the root of
+    large programs, searches within the search and new starts: of small ones that is most of the time.
     """
 
     gap: float = 1e-9
@@ -49,6 +50,7 @@ class SolveLimits:
     threads: int = 1
     feasibility: float = 1e-9
     another_path: bool = False
+    lean: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -299,6 +299,32 @@ def test_a_refuted_bound_does_not_end_the_search(monkeypatch: pytest.MonkeyPatch
     assert refuted > 0
 
 
+def test_near_classes_are_a_part_of_a_box() -> None:
+    box = PatternBox(np.array([0, 2, 5]), np.array([6, 4, 6]))
+    part = box.near(np.array([3, 9, 0]), 1)
+    assert (part.lowest.tolist(), part.highest.tolist()) == ([2, 4, 5], [4, 4, 5])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_patterns_near_prices_are_patterns(seed: int) -> None:
+    """Looking near some prices alone finds no pattern that is cheaper than the cheapest of all."""
+    case, demand = steep_game(seed)
+    solver = GasAwareCommitment(case)
+    prices = solver.solve(0.0, demand, gap=1e-5).gas_prices_usd_per_mwh
+    everywhere, near = solver.patterns.search(0.0, demand), solver.patterns.search(0.0, demand)
+    assert everywhere is not None
+    assert near is not None
+    if prices is None:
+        return
+    everywhere.run(unlimited)
+    near.look_below(2.0 * everywhere.bound_usd)
+    found = near.cheaper_near(prices, unlimited)
+    assert found is not None
+    assert found.relaxed.bound_usd >= everywhere.bound_usd * (1 - 2e-4)
+    limits = near.limits_of(found.box)
+    assert limits.relaxation is solver.patterns.relaxation(0.0)
+
+
 def test_networks_that_noise_makes_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ppsm.markets.gauc.by_patterns.TUNING", replace(TUNING, networks_kept=2))
     followers, demand, given = of_both_signs(3)

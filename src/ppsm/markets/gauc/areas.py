@@ -107,6 +107,13 @@ class GasAreas:
         pack = np.full(self.count, self.pack_mwh)
         return np.concatenate([self.supply_mwh, self.capacity_mwh, pack])
 
+    def by_area(self, prices_usd_per_mwh: FloatArray) -> FloatArray:
+        """Prices by junction as prices by area, also where no gas is taken."""
+        reached = self.of_junction >= 0
+        found = np.zeros(self.count)
+        found[self.of_junction[reached]] = prices_usd_per_mwh[reached]
+        return self.where_gas_is_taken(found)
+
     def where_gas_is_taken(self, price_usd_per_mwh: FloatArray) -> FloatArray:
         """Prices, where nothing is taken and there is none: that of where gas would come from."""
         found = price_usd_per_mwh.copy()

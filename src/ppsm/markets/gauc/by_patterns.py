@@ -13,10 +13,10 @@ from itertools import product
 
 import numpy as np
 
-from ppsm.arrays import FloatArray, IntArray
+from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.deliverable import largest_burn_mwh
-from ppsm.markets.gauc.pattern_search import PatternSearch
+from ppsm.markets.gauc.pattern_search import PatternSearch, PricedPattern
 from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PriceSteps, root_box
 from ppsm.markets.gauc.plans import Offer, Plans, Units, Wanted
 from ppsm.markets.gauc.pressure import PressureCheck
@@ -61,14 +61,11 @@ class PricePatterns:
         """The search at a demand; None where gas is wanted that cannot come."""
         withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
         gives = withdrawal < 0
-        key = gives.tobytes()
-        if key not in self._areas:
-            self._areas[key] = GasAreas.of(self._followers.case, gives)
-        areas = self._areas[key]
+        areas = self._network(gives)
         gathered = areas.gathered(withdrawal)
         if gathered is None or (areas.of_junction[self._places.junctions] < 0).any():
             return None
-        kept = self._stress(power_stress, key, areas)
+        kept = self._stress(power_stress, gives)
         search = PatternSearch(
             kept.relaxation,
             kept.market,
@@ -79,16 +76,29 @@ class PricePatterns:
         )
         return DemandPatterns(kept, search, gathered)
 
-    def _stress(self, power_stress: float, gives: bytes, areas: GasAreas) -> StressPatterns:
+    def relaxation(self, power_stress: float) -> PowerRelaxation:
+        """UC's relaxation beside the areas of a network to which no delivery gives gas."""
+        return self._stress(
+            power_stress, np.zeros(len(self._followers.case.junctions), dtype=bool)
+        ).relaxation
+
+    def _network(self, gives: BoolArray) -> GasAreas:
+        """The areas where these junctions give gas."""
+        key = gives.tobytes()
+        if key not in self._areas:
+            self._areas[key] = GasAreas.of(self._followers.case, gives)
+        return self._areas[key]
+
+    def _stress(self, power_stress: float, gives: BoolArray) -> StressPatterns:
         """What is kept of a power stress and network, made where it is not; the one unused for longest goes.
 
         Each keeps a relaxation alive, and noise has many ways to make demands negative, each a network.
         """
-        key = (power_stress, gives)
+        key = (power_stress, gives.tobytes())
         kept = self._kept.pop(key, None)
         if kept is None:
             learned = self._learned.setdefault(power_stress, Learned())
-            kept = StressPatterns(self._followers, power_stress, areas, learned)
+            kept = StressPatterns(self._followers, power_stress, self._network(gives), learned)
         self._kept[key] = kept
         if len(self._kept) > TUNING.networks_kept:
             del self._kept[next(iter(self._kept))]
@@ -140,6 +150,29 @@ class PricePatterns:
         return self._pressure.holds(areas, steps, withdrawal, burn, root, seconds_left)
 
 
+@dataclass(frozen=True, eq=False)
+class PatternLimits:
+    """A pattern as unit commitment sees it: levels asked for, bounds of the gas columns, prices by area.
+
+    ``relaxation`` is what they are levels and columns of.
+    """
+
+    relaxation: PowerRelaxation
+    asked: BoolArray
+    gas: tuple[FloatArray, FloatArray]
+    prices_usd_per_mwh: FloatArray
+
+    @classmethod
+    def at_prices(
+        cls, followers: Followers, relaxation: PowerRelaxation, prices_usd_per_mwh: FloatArray
+    ) -> "PatternLimits":
+        """Those of given prices by junction."""
+        areas, asked = relaxation.areas, relaxation.asked
+        by_area = areas.by_area(prices_usd_per_mwh)
+        levels = followers.levels.needed(prices_usd_per_mwh[followers.gas.plants])
+        return cls(relaxation, levels[asked.link] >= asked.level, areas.limits_at(by_area), by_area)
+
+
 class DemandPatterns:
     """One search: its bound (where pressures bind nowhere) and the answers that its patterns lead to."""
 
@@ -159,6 +192,23 @@ class DemandPatterns:
         """Find the cheapest pattern and prove it."""
         self._search.run(seconds_left)
         self._kept.learned.steps = self._search.kept_steps
+
+    def cheaper_near(
+        self, prices_usd_per_mwh: FloatArray, seconds_left: Callable[[], float]
+    ) -> PricedPattern | None:
+        """A pattern below the target and near prices by junction, as soon as there is one; None without."""
+        search, relaxation = self._search, self._kept.relaxation
+        by_area = relaxation.areas.by_area(prices_usd_per_mwh)
+        for reach in TUNING.classes_near:
+            search.look_near(by_area, reach)
+            self.run(lambda: seconds_left() if search.cheapest_below_target is None else 0.0)
+            if search.cheapest_below_target is not None:
+                break
+        return search.cheapest_below_target
+
+    def limits_of(self, box: PatternBox) -> "PatternLimits":
+        """What a pattern is for unit commitment."""
+        return PatternLimits(self._kept.relaxation, *self._search.limits_of(box), self._search.prices_of(box))
 
     def plan_as_before(self, offer: Offer) -> None:
         """Offer EM's answers to known units at the patterns that were planned for last, until one is valid.

@@ -87,11 +87,26 @@ class PatternSearch:
         self._counted: CountedPatterns | None = None
         self._is_coarse = True
         self.is_refuted, self._another_path = False, False
+        self._near: tuple[IntArray, int] | None = None
 
     def cheapest(self, count: int) -> list[PricedPattern]:
         """The cheapest patterns found."""
         found = [priced for priced in self._priced.values() if priced is not None]
         return sorted(found, key=lambda priced: priced.relaxed.bound_usd)[:count]
+
+    @property
+    def cheapest_below_target(self) -> PricedPattern | None:
+        """The cheapest pattern found, if it is below the target."""
+        found = [each for each in self.cheapest(1) if each.relaxed.bound_usd < self.target_usd]
+        return found[0] if found else None
+
+    def look_near(self, prices_usd_per_mwh: FloatArray, reach: int) -> None:
+        """Look only for patterns whose classes are near those of prices by area; the bound is of these."""
+        self._near = self.steps.classes(prices_usd_per_mwh), reach
+
+    def prices_of(self, box: PatternBox) -> FloatArray:
+        """The least prices by area of a box that has some."""
+        return np.append(0.0, self.steps.prices_usd_per_mwh)[box.lowest]
 
     def limits_of(self, box: PatternBox) -> tuple[BoolArray, tuple[FloatArray, FloatArray]]:
         """The levels that are asked for in a box, and the bounds of the gas columns."""
@@ -104,6 +119,8 @@ class PatternSearch:
         """
         self.bound_usd, self.is_refuted = -math.inf, False
         root = root_box(self._market, self.steps, self._withdrawal, self._burn, self._area_of_place)
+        if root is not None and self._near is not None:
+            root = root.near(*self._near)
         root = None if root is None else root.narrowed(self._market.areas)
         if root is None:
             self.bound_usd = self.target_usd

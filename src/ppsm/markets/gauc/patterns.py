@@ -104,6 +104,11 @@ class PatternBox:
                 break
         return PatternBox(low, high) if (low <= high).all() else None
 
+    def near(self, classes: IntArray, reach: int) -> "PatternBox":
+        """The part in which no area's class is farther from one, as far as it is in here, than so many."""
+        low = np.clip(classes - reach, self.lowest, self.highest)
+        return PatternBox(low, np.clip(classes + reach, self.lowest, self.highest))
+
     def with_highest(self, area: int, value: int) -> "PatternBox":
         """The part in which an area's class is at most a value."""
         high = self.highest.copy()
@@ -368,6 +373,7 @@ class PatternProgram:
             seconds=seconds,
             feasibility=TUNING.pattern_feasibility,
             another_path=another_path,
+            lean=True,
         )
         result = solve_mip_with_highs(
             MixedIntegerProgram(replace(program, column_upper=upper), whole), limits
