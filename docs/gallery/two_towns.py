@@ -98,7 +98,7 @@ truth = alt.Chart(pd.DataFrame({"north": [36], "south": [38]})).encode(x, y)
 truth = truth.mark_point(shape="cross", size=240, color="#111", fill="#ffd400", strokeWidth=1.5, opacity=1)
 title = alt.Title(
     "Repaired demands keep today's price",
-    subtitle="orange: noisy   black: released   yellow cross: the truth",
+    subtitle="orange: noisy, black: released, yellow cross: the truth",
 )
 chart = (regions + moves + noisy + released + truth).properties(width=430, height=430, title=title)
 chart

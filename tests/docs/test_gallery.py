@@ -47,4 +47,5 @@ def test_a_notebook_runs_and_ends_in_a_picture(notebook: Path, tmp_path: Path) -
         [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr  # it would stand on the page
     assert "<svg" in (tmp_path / "picture.svg").read_text()
