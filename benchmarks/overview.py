@@ -1,4 +1,4 @@
-"""``python -m benchmarks.overview``: draw the maps of the documentation's first page, as the gallery's notebook has them."""
+"""``python -m benchmarks.overview``: draw the maps of the documentation's first page, from the gallery."""
 
 import runpy
 from pathlib import Path
@@ -6,7 +6,11 @@ from pathlib import Path
 import altair as alt
 
 DOCS = Path(__file__).parents[1] / "docs"
-FILES = {"published": "prices-published.svg", "with noise": "prices-noisy.svg", "repaired": "prices-repaired.svg"}
+FILES = {
+    "published": "prices-published.svg",
+    "with noise": "prices-noisy.svg",
+    "repaired": "prices-repaired.svg",
+}
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import linopy
@@ -73,7 +74,7 @@ def test_a_follower_takes_data_of_any_order_by_their_labels(data: Any) -> None:
         (TABLE.rename(index={"north": "north ", "south": "south "}), "'north , 0', .* are no entry"),
         (TABLE.rename(columns={0: 3}), "'north, 3', 'south, 3' are no entry"),
         (TABLE.rename_axis(index="hour", columns="zone"), "other axes: rename 'hour' and 'zone'"),
-        (xr.DataArray(TABLE.T.to_numpy(), dims=("zone", "hour")), "'2, 0' .* are no entry"),
+        (xr.DataArray(TABLE.T.to_numpy(), dims=("zone", "hour")), "'0, 0', .* are no entry"),
         (xr.DataArray(TABLE.T, dims=("zone", "hour")), "other axes: rename 'zone' and 'hour'"),
         (pd.DataFrame({"zone": ZONES, "hour": [0, 1], "value": [1.0, 5.0]}), "'0, zone', .* are no entry"),
         (pd.concat({"mon": SHUFFLED.iloc[:3], "tue": SHUFFLED.iloc[3:]}), "'mon, .* are no entry"),
@@ -95,22 +96,30 @@ def test_other_labels_are_refused_by_name(data: Any, sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "found"),
     [
-        ["30", "60"],
-        [30.0, "60"],
-        {30.0, 60.0},
-        np.ma.array([1.0, 2.0], mask=[False, True]),
-        np.array([(1.0, 2.0)], dtype=[("south", float), ("north", float)]),
-        [1 + 2j, 3.0],
-        [True, False],
-        (number for number in (1.0, 2.0)),
+        (["30", "60"], "text"),
+        ([30.0, "60"], "text"),
+        ({"south": Decimal(30), "north": "60"}, "text"),
+        ({30.0, 60.0}, "set with other content"),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), "masked entries"),
+        (np.array([(1.0, 2.0)], dtype=[("south", float), ("north", float)]), "records of several fields"),
+        ([1 + 2j, 3.0], "complex numbers"),
+        ([True, False], "truth values"),
+        ([30.0, True], "truth values"),
+        (np.array([1, 2], dtype="m8[h]"), "durations"),
+        (np.array(["2026-01-01", "2026-01-02"], dtype="M8[D]"), "dates"),
+        ([10**400, 1], "numbers beyond all floats"),
+        ((number for number in (1.0, 2.0)), "generator with other content"),
     ],
-    ids=["text", "some text", "a set", "a mask", "fields", "complex", "truth values", "a generator"],
+    ids=lambda each: each.replace(" ", "-") if isinstance(each, str) else "",
 )
-def test_what_is_no_vector_of_numbers_is_refused(data: Any) -> None:
-    with pytest.raises(InputError, match=r"the data must be numbers; found \w+ with other content: pass"):
-        as_numbers(data, "the data")
+def test_what_is_no_vector_of_numbers_is_refused(data: Any, found: str) -> None:
+    values = aligned(data, ["south", "north"], "the data")
+    with pytest.raises(InputError, match=rf"^the data must be numbers; found {found}: pass numbers\.$"):
+        as_numbers(values, "the data")
+    with pytest.raises(InputError):
+        Sensitive(data, dataset="x", unit="MW", entry_names=["south", "north"])
 
 
 def test_axes_that_cannot_be_told_apart_need_their_names() -> None:
@@ -140,8 +149,10 @@ def test_hours_of_a_time_zone_are_no_hours_without() -> None:
     assert aligned(demand, names, "it") == aligned(written, names, "it") == [1.0, 2.0]
     # The same hours of Greenwich, and the same on another clock's face.
     for zoned in (demand.shift(freq="h").tz_localize("Europe/Berlin"), demand.tz_localize("Europe/Berlin")):
-        with pytest.raises(InputError, match=r"17:00[+]00:00', .* are no entry|16:00[+]00:00'"):
+        with pytest.raises(InputError, match=r"such as '2026-01-15 1[67]:00[+]00:00', .*\.tz_localize\(None"):
             aligned(zoned, names, "it")
+        with pytest.raises(InputError, match=r"^it has times of a time zone, expected '2026-01-15 17:00'"):
+            aligned(zoned, names, "it", secret=True)
 
 
 def test_a_secret_takes_its_names_from_its_labels_and_quotes_none_of_them() -> None:

@@ -46,7 +46,7 @@ errors = pd.DataFrame(rows)
 table = errors.pivot_table(values="off by", index="release", columns="alpha", aggfunc="median", sort=False)
 table.map("{:.2%}".format)
 
-# %%
+# %% tags=["drawing"]
 shades = alt.Scale(domain=KINDS, range=["#d55e00", "#56a0d3", "#00456b"])
 error = alt.Axis(format="~%", values=[0.0001, 0.001, 0.01, 0.1, 1])
 base = alt.Chart(errors).encode(

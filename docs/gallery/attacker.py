@@ -76,7 +76,7 @@ pd.DataFrame(
     }
 )
 
-# %%
+# %% tags=["drawing"]
 shades = alt.Scale(domain=["usual day: 30", "contract: 35"], range=["#0072b2", "#d55e00"])
 chart = (
     alt.Chart(pd.DataFrame(rows))
@@ -100,5 +100,5 @@ chart
 
 # %% [markdown]
 # With the promised noise the two days overlap, and no guess is better than promised; with the quiet noise nine of ten are right. All later steps of
-# the mechanism work on the noisy orders and public data, and cannot tell more. An audit looks for such evidence in any function of a vector: [audit a mechanism](../howto-audit.md). What a market publishes by
-# itself, such as its cost, tells what it tells; [the promise](../privacy.md) says how that counts.
+# the mechanism work on the noisy orders and public data, and cannot tell more. An audit looks for such evidence in any function of a vector: [audit a mechanism](../howto-audit.html). What a market publishes by
+# itself, such as its cost, tells what it tells; [the promise](../privacy.html) says how that counts.

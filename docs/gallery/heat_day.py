@@ -53,7 +53,7 @@ for kind, vector in vectors.items():
 pd.DataFrame(rows).set_index("release").T
 
 
-# %%
+# %% tags=["drawing"]
 def differences(vector):
     prices = market.entry_prices(market.market_result(vector).prices) - market.entry_prices(result.prices)
     return market.labelled(prices).rename("difference").to_dataframe().reset_index()
@@ -85,4 +85,4 @@ chart
 
 # %% [markdown]
 # Each coloured square is an hour in which the operator would expect a wrong price of heat, select bids by it, and pay for that. What helps PPSM here
-# is public: the published prices and the forecast. [Heat and electricity](../heat.md) has the game, its data, and what the forecast alone achieves.
+# is public: the published prices and the forecast. [Heat and electricity](../heat.html) has the game, its data, and what the forecast alone achieves.

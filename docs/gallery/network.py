@@ -86,8 +86,8 @@ pd.DataFrame(
 # %% [markdown]
 # The first of these draws as maps, with prices in $/MWh:
 
-# %%
-wires = lines.join(places, on="from").join(places, on="to", rsuffix="2")
+# %% tags=["drawing"]
+wires = lines.join(places, on="from").join(places.add_suffix("2"), on="to")
 shades = alt.Scale(domain=[0, 140], range=["#fff3d6", "#e69f00", "#8a3b00"])
 color = alt.Color("price:Q", scale=shades, legend=None)
 plane = {

@@ -75,7 +75,7 @@ loss = pd.DataFrame({"day": [each.day for each in released], "loss": [each.loss 
 loss["seven days"] = loss["loss"].rolling(7, min_periods=1).sum()
 f"{sum(each.sampled for each in released)} of 56 days sampled, worst week {loss['seven days'].max():.3f}"
 
-# %%
+# %% tags=["drawing"]
 lines = pd.DataFrame(
     truth
     + [{"day": each.day, "orders": each.values.sum(), "line": "released"} for each in released]

@@ -52,7 +52,7 @@ for north in range(20, 64):
         cells.append({"north": north, "south": south, "price": price})
 
 # %% [markdown]
-# Then 25 noisy versions of today's demand, with alpha = 5: whoever sees one can hardly tell whether a town used 5 ML more or less. Step 3b
+# Then 25 noisy versions of today's demand, with alpha = 5: whoever sees one changes the odds on 5 ML more or less in a town by at most a factor of e. Step 3b
 # moves each to the nearest demand at which the market costs what it costs today and has today's prices, within 1 %. It never sees the
 # secret. (The noise is seeded, so that this page can be made again. That is not private.)
 
@@ -65,7 +65,7 @@ for seed in range(25):
     draws.append([*noisy.values, *repaired.parameter])
 draws = pd.DataFrame(draws, columns=["north", "south", "north repaired", "south repaired"])
 
-# %%
+# %% tags=["drawing"]
 axis = {"scale": alt.Scale(domain=[20, 64], nice=False), "axis": alt.Axis(grid=False)}
 x, y = (
     alt.X("north:Q", title="demand in the north, ML", **axis),
@@ -98,7 +98,7 @@ truth = alt.Chart(pd.DataFrame({"north": [36], "south": [38]})).encode(x, y)
 truth = truth.mark_point(shape="cross", size=240, color="#111", fill="#ffd400", strokeWidth=1.5, opacity=1)
 title = alt.Title(
     "Repaired demands keep today's price",
-    subtitle="orange: noisy   black: released   yellow cross: the truth",
+    subtitle="orange: noisy, black: released, yellow cross: the truth",
 )
 chart = (regions + moves + noisy + released + truth).properties(width=430, height=430, title=title)
 chart

@@ -37,8 +37,9 @@ def frozen_vector(
     in_order = aligned(values, names, what) if len(names) else unlabelled(values, what)
     vector = np.array(as_numbers(in_order, what), ndmin=1)
     if vector.shape != (length,):
+        labels = ", in one dimension or with labels" if vector.ndim > 1 and len(names) else ""
         raise InputError(
-            f"{what} has shape {vector.shape}, expected ({length},): pass one number for each entry."
+            f"{what} has shape {vector.shape}, expected ({length},): pass one number for each entry{labels}."
         )
     # Solvers take for infinite what is far enough away.
     bad = np.isnan(vector) if infinite else ~(np.abs(vector) < INFINITE_FROM)
@@ -51,23 +52,45 @@ def frozen_vector(
     return vector
 
 
-def as_numbers(values: ArrayLike, what: str, *, flags: bool = False) -> FloatArray:
-    """Return a float array of any shape, or say that these are not numbers.
+# What NumPy would make numbers of without a word, by the kinds of its types.
+_OTHER = {
+    "U": "text",
+    "S": "text",
+    "b": "truth values",
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "durations",
+    "V": "records of several fields",
+}
 
-    Text, complex numbers, masked entries and, unless they are ``flags``, truth values are refused: NumPy
-    would make numbers of them without a word.
-    """
+
+def as_numbers(values: ArrayLike, what: str, *, flags: bool = False) -> FloatArray:
+    """Return a float array of any shape, or say that these are not numbers; truth values where ``flags``."""
+    other = other_than_numbers(values)
+    if other is not None and not (flags and other == _OTHER["b"]):
+        raise InputError(f"{what} must be numbers; found {other}: pass numbers.")
+    return np.asarray(values).astype(np.float64, copy=False)
+
+
+def other_than_numbers(values: ArrayLike) -> str | None:
+    """What there is beside numbers, without quoting it; None where all can be read as floats."""
+    if np.ma.is_masked(values):
+        return "masked entries"
     try:
         found = np.asarray(values)
-        refused = "USc" if flags else "USbc"
-        numbers = None if found.dtype.kind in refused else found.astype(np.float64, copy=False)
+        samples = [found]
+        if found.dtype.kind == "O" or not isinstance(values, np.ndarray):
+            # One of each type says which kinds there are: among numbers NumPy would hide a truth value.
+            types = {type(each): each for each in np.asarray(values, dtype=object).flat}
+            samples += map(np.asarray, types.values())
+        other = [_OTHER[each.dtype.kind] for each in samples if each.dtype.kind in _OTHER]
+        if not other:
+            found.astype(np.float64)
+    except OverflowError:
+        return "numbers beyond all floats"
     except (TypeError, ValueError):
-        numbers = None
-    if numbers is None or np.ma.is_masked(values):
-        raise InputError(
-            f"{what} must be numbers; found {type(values).__name__} with other content: pass numbers."
-        )
-    return numbers
+        return f"{type(values).__name__} with other content"
+    return other[0] if other else None
 
 
 def one_or_each(values: ArrayLike, names: Sequence[str], what: str) -> FloatArray:

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from ppsm.errors import InputError
 
-_LISTED = 5
+_LISTED = 3
+_ZONE = "+00:00"
 # A date and time as files and other libraries write it.
 _WRITTEN_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(?::00(?:\.0+)?)?")
 
@@ -61,7 +62,7 @@ def label_text(label: object) -> str:
     moment = label.to_datetime64() if hasattr(label, "to_datetime64") else label
     if isinstance(moment, np.datetime64) and not np.isnat(moment):
         text = str(moment.astype("datetime64[ns]")).replace("T", " ")
-        zone = "" if getattr(label, "tzinfo", None) is None else "+00:00"
+        zone = "" if getattr(label, "tzinfo", None) is None else _ZONE
         return text.removesuffix(".000000000").removesuffix(":00") + zone
     if isinstance(label, (float, np.floating)) and float(label).is_integer():
         return str(int(label))
@@ -234,6 +235,13 @@ def _mismatch(
     given = [_joined(label, best) for label in found.labels]
     strange = [label for label in given if label not in places]
     counts = Counter(places[label] for label in given if label in places)
+    zoned = [label for label in strange if label.endswith(_ZONE)]
+    if zoned and not counts:
+        such = "" if secret else f", such as '{zoned[0]}'"
+        return (
+            f"{what} has times of a time zone{such}, expected {_quoted(names)}: bring them to this clock by "
+            ".tz_convert, then .tz_localize(None)."
+        )
     absent = [name for place, name in enumerate(names) if place not in counts]
     twice = [names[place] for place, times in counts.items() if times > 1]
     findings = []

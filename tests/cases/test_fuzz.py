@@ -50,14 +50,14 @@ READERS: list[tuple[Callable[[str], object], str]] = [
 
 @pytest.mark.parametrize(("reader", "text"), READERS)
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_readers(reader: Callable[[str], object], text: str, data: st.DataObject) -> None:
     with contextlib.suppress(PpsmError):
         reader(data.draw(damaged(text)))
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_case_directories(data: st.DataObject) -> None:
     source = builtin_directory("two_node")
     name = data.draw(st.sampled_from([f"{table}.csv" for table in TABLES] + ["case.toml"]))
@@ -70,7 +70,7 @@ def test_case_directories(data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_imports(data: st.DataObject) -> None:
     texts = [POWER, GAS_PER_UNIT, LINKS]
     which = data.draw(st.integers(0, 2))

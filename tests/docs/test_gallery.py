@@ -32,6 +32,14 @@ def test_a_notebook_keeps_to_the_public_interface(notebook: Path) -> None:
 
 
 @named
+def test_links_of_a_notebook_lead_to_pages(notebook: Path) -> None:
+    """The site's builder follows links to Markdown in pages, not in notebooks."""
+    for link in re.findall(r"\]\((?!https:)([^)]*)\)", notebook.read_text()):
+        assert link.endswith(".html")
+        assert (notebook.parent / link).with_suffix(".md").exists()
+
+
+@named
 def test_a_notebook_runs_and_ends_in_a_picture(notebook: Path, tmp_path: Path) -> None:
     script = tmp_path / notebook.name
     script.write_text(f"{notebook.read_text()}\nchart.save('picture.svg')\n")
@@ -39,4 +47,5 @@ def test_a_notebook_runs_and_ends_in_a_picture(notebook: Path, tmp_path: Path) -
         [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr  # it would stand on the page
     assert "<svg" in (tmp_path / "picture.svg").read_text()

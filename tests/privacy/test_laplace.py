@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import opendp.mod as opendp_features
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.privacy.conftest import DATASET, VALUES
 
@@ -41,7 +41,6 @@ def test_repr_builds_the_mechanism_again() -> None:
     assert eval(repr(mechanism)).scale == mechanism.scale == 1000.0  # noqa: S307
 
 
-@settings(deadline=None)
 @given(alpha=MODERATE, epsilon=MODERATE)
 def test_the_loss_never_exceeds_the_claim(alpha: float, epsilon: float) -> None:
     scale = scale_for(alpha, epsilon)

@@ -61,6 +61,7 @@ def test_the_followers_page_fits_and_loads_nothing(
         headings = page.locator("h2").all_inner_texts()
         wide = page.evaluate("document.documentElement.scrollWidth")
         text = page.locator("body").inner_text()
+        cards = page.locator(".figure .number").all_inner_texts()
         budget = page.locator("meter").evaluate("each => [each.value, each.max]")
         context.close()
     assert headings == ["Budget", "Rounds", "Releases and their certificates", "Refused"]
@@ -69,6 +70,7 @@ def test_the_followers_page_fits_and_loads_nothing(
     for said in ("done", "yes", "403 signature", LEADER):
         assert said in text
     assert budget == [999, 1000]
+    assert cards == ["999 of 1,000", "999", "done"]
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
@@ -100,6 +102,13 @@ def test_colours_of_maps_beside_each_other_mean_the_same() -> None:
         for one, other in ((low, high), (high, low))
     ]
     assert scales[0] == scales[1] != []
+
+
+def test_a_scale_of_one_price_has_its_numbers() -> None:
+    case = load_case("medium")
+    chart = price_map(case, np.full(len(case.junctions), 4.0 / 0.293071)).to_json(indent=None)
+    (low, high) = re.findall(r'"domain": ?\[([\d.]+), ?([\d.]+)\]', chart)[0]
+    assert float(high) - float(low) == pytest.approx(1.0)
 
 
 def test_pages_are_dark_where_that_is_asked_for(browser: Any, leaders_page: Path) -> None:

@@ -27,6 +27,8 @@ _NARROW_LABEL_DEG = 3.0
 _EDGE = 0.1
 # A scale of differences ends at one of these, in $/MMBtu: pages of several days can be compared.
 _SCALES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+# Half the least range of a scale, in $/MMBtu: where all prices are one, it still has its numbers.
+_LEAST_HALF = 0.5
 _PRICE = "gas price, $/MMBtu"
 
 
@@ -72,7 +74,8 @@ def price_map(
     """The prices of one day, on a scale that does for maps ``beside`` it too."""
     prices = _rounded(prices_usd_per_mwh)
     every = np.concatenate([prices, *map(_rounded, beside)])
-    span = [float(every.min()), float(every.max())]
+    middle, half = (every.max() + every.min()) / 2, max((every.max() - every.min()) / 2, _LEAST_HALF)
+    span = [float(middle - half), float(middle + half)]
     rows = [{**point, "value": price} for point, price in zip(_junctions(case), prices.tolist(), strict=True)]
     colour = alt.Color("value:Q").scale(scheme="viridis", domain=span, nice=True)
     colour = colour.legend(**_legend(_PRICE))

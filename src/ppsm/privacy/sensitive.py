@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import LARGEST_ENTRY, FloatArray, unique_names
+from ppsm.arrays import LARGEST_ENTRY, FloatArray, other_than_numbers, unique_names
 from ppsm.errors import InputError, PpsmError, PrivacyError, SecretExposureError
 from ppsm.labels import VectorLike, aligned, labelled
 from ppsm.privacy.record import dataset_id, day_text, one_line
@@ -323,13 +323,7 @@ def _numbers(values: ArrayLike) -> FloatArray:
 
 def _converted(values: ArrayLike) -> FloatArray | None:
     """Return a copy as floats; text, dates, complex and masked numbers are none, though NumPy casts them."""
-    try:
-        raw = np.asarray(values)
-        if raw.dtype.kind not in "iufO" or np.ma.is_masked(values):
-            return None
-        return np.array(raw, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return None
+    return None if other_than_numbers(values) is not None else np.array(values, dtype=np.float64)
 
 
 def _refuse_defects(array: FloatArray, names: tuple[str, ...], nonnegative: bool) -> None:

@@ -6,6 +6,7 @@ balance, the policy and the messages of rounds.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,7 @@ def _balance(desk: FollowerDesk) -> dict[str, Any]:
         "granted": found.granted,
         "spent": found.spent,
         "left": found.left,
+        "pays_for": max(int(found.left // Decimal(str(desk.policy.epsilon))), 0),
         "alpha": found.alpha,
         "unit": found.unit,
     }
@@ -84,11 +86,11 @@ def _recipient(desk: FollowerDesk, name: str) -> dict[str, Any]:
     count, spent = desk.store.spent_by(name, now - allowance.window.total_seconds())
     return {
         "name": name,
-        "rounds": f"{count} of {allowance.rounds}",
+        "rounds": f"{count:,} of {allowance.rounds:,}",
         "window": f"{allowance.window_days:g} days",
-        "day": f"{desk.store.spent_by(name, now - _DAY_S)[1]:g}",
-        "spent": f"{spent:g}",
-        "left": f"{max(allowance.epsilon - spent, 0.0):g}",
+        "day": _amount(desk.store.spent_by(name, now - _DAY_S)[1]),
+        "spent": _amount(spent),
+        "left": _amount(max(allowance.epsilon - spent, 0.0)),
     }
 
 
@@ -202,6 +204,11 @@ def _number(value: float) -> str:
     return f"{value:,.1f}"
 
 
+def _amount(epsilon: float | Decimal) -> str:
+    """An amount of epsilon as people write it: 1,000 and 0.1."""
+    return f"{Decimal(str(epsilon)).normalize():,f}"
+
+
 def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
 
@@ -214,6 +221,7 @@ def _render(template: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["amount"] = _amount
     style = resources.files("ppsm.experiments").joinpath("templates/style.css").read_text(encoding="utf-8")
     environment.globals.update(style=Markup(style), version=ppsm.__version__)  # noqa: S704 - our own file
     return environment.get_template(template).render(content)

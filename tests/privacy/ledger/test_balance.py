@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ppsm.errors import BudgetExceededError, InputError
@@ -151,7 +151,6 @@ def test_a_grant_in_kwh_covers_data_in_mwh(ledger: LedgerKeeper) -> None:
     assert ledger.verify().ok
 
 
-@settings(deadline=None)
 @example(259871.58510873132)
 @given(st.floats(1e-6, 1e6))
 def test_a_distance_is_never_made_shorter_by_its_unit(alpha: float) -> None:
@@ -219,7 +218,6 @@ def test_the_price_is_never_below_the_exact_loss() -> None:
     assert Fraction(1.0) / Fraction(release.scale) <= Fraction(price(release, 1.0)) <= 3
 
 
-@settings(deadline=None)
 @given(st.decimals(-1000, 1000, places=30), st.decimals(-1000, 1000, places=3))
 def test_sums_are_exact_in_any_context(first: Decimal, second: Decimal) -> None:
     with localcontext() as context:
