@@ -324,7 +324,7 @@ def _is_quick(tree: Branching, players: Sequence[Searcher]) -> bool:
     return expected <= max(TUNING.quick_opinion, TUNING.nodes_of_opinion * scip.seconds)
 
 
-class Record:
+class Course:
     """What a search has proven after how many seconds of the processor."""
 
     def __init__(self) -> None:
@@ -336,7 +336,7 @@ class Record:
         self._seconds.append(seconds + (self._seconds[-1] if self._seconds else 0.0))
         self._bounds.append(-INFINITY if bound is None else bound)
 
-    def is_behind(self, other: "Record") -> bool:
+    def is_behind(self, other: "Course") -> bool:
         """Whether the other one had a better bound by the time that both have worked."""
         seconds = min(self._seconds[-1], other._seconds[-1])
         theirs = other._at(seconds)
@@ -354,7 +354,7 @@ class Turns:
 
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
-        self._records: dict[Searcher, Record] = {}
+        self._courses: dict[Searcher, Course] = {}
 
     def solution(self) -> BilevelSolution | None:
         """The answer, or as much as time allows; None where everybody gave up."""
@@ -380,7 +380,7 @@ class Turns:
                     continue
                 started = time.process_time()
                 progress = player.run(min(self._standing.deadline, time.perf_counter() + seconds))
-                self._records.setdefault(player, Record()).add(time.process_time() - started, progress.bound)
+                self._courses.setdefault(player, Course()).add(time.process_time() - started, progress.bound)
                 base = self._standing.base(player.method, player.reason, player.solver)
                 found = self.heard(base, progress, players)
                 if found is not None:
@@ -413,8 +413,8 @@ class Turns:
 
     def _lags(self, player: Searcher) -> bool:
         """Whether somebody else's bound was better after as much work."""
-        mine = self._records.get(player)
-        return mine is not None and any(mine.is_behind(other) for other in self._records.values())
+        mine = self._courses.get(player)
+        return mine is not None and any(mine.is_behind(other) for other in self._courses.values())
 
     def _over_unbounded_relaxation(self) -> BilevelSolution | None:
         """Where nothing bounds the relaxation our own tree has one turn, then the methods for such games."""

@@ -24,6 +24,7 @@ from ppsm.extras import insist_on
 if TYPE_CHECKING:
     from ppsm.markets.check.certificate import Certificate
     from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+    from ppsm.markets.gauc.unaware import UnawareSolution
 
 _GAS_PRICE = "$/MMBtu"
 _UNITS = {"gas_prices": _GAS_PRICE}
@@ -87,11 +88,11 @@ def gauc(
             )
         say("checking the answer")
         certificate = certify(solution) if solution.status.has_answer else None
-        result = _as_plain_data(solver, solution, certificate)
+        why = None if solution.status.has_answer else _why_not(solver, solution)
     if as_json:
-        sys.stdout.write(json.dumps(result, indent=2, allow_nan=False) + "\n")
+        _write_json(_as_plain_data(solution, certificate, why))
     else:
-        _print(result)
+        _print(solution, certificate, why)
     if not solution.status.has_answer:
         raise typer.Exit(EXIT_INTERRUPTED if watch.pressed else EXIT_NO_ANSWER)
     if map_file is not None:
@@ -114,15 +115,27 @@ def _unaware(
     with steps() as say:
         say("committing by bids alone")
         found = solver.solve_unaware(power_stress, demand, gap=gap, time_limit=time_limit)
+        why = explain_game(solver.followers, demand, found.power) if found.game is None else None
+    if as_json:
+        _write_json(_unaware_as_plain_data(solver.case, power_stress, found, why))
+    else:
+        _print_unaware(found, why)
+    if found.game is None:
+        raise typer.Exit(EXIT_NO_ANSWER)
+
+
+def _unaware_as_plain_data(
+    case: Case, power_stress: float, found: "UnawareSolution", why: str | None
+) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "case": solver.case.name,
+        "case": case.name,
         "power_stress": power_stress,
         "status": found.status.value,
         "leader_cost_usd": None if found.power is None else found.power.leader_cost_usd,
         "gas_value_usd": None if found.game is None else found.game.gas.cost_usd,
         "gas_prices": {}
         if found.game is None
-        else _prices_by_junction(solver.case, found.game.gas.prices_usd_per_mwh),
+        else _prices_by_junction(case, found.game.gas.prices_usd_per_mwh),
         "invalid_bids": [
             {
                 "fleet": bid.fleet,
@@ -135,40 +148,40 @@ def _unaware(
         "loss_usd": found.loss_usd,
         "units": {**_UNITS, "invalid_bids.gas_price": _GAS_PRICE, "invalid_bids.covered": _GAS_PRICE},
     }
-    if found.game is None:
-        result["explanation"] = explain_game(solver.followers, demand, found.power)
-    if as_json:
-        sys.stdout.write(json.dumps(result, indent=2, allow_nan=False) + "\n")
-    else:
-        _print_unaware(result)
-    if found.game is None:
-        raise typer.Exit(EXIT_NO_ANSWER)
+    return result if why is None else result | {"explanation": why}
 
 
-def _print_unaware(result: dict[str, Any]) -> None:
+def _print_unaware(found: "UnawareSolution", why: str | None) -> None:
     console = Console()
-    if result["leader_cost_usd"] is None:
-        console.print(f"No commitment by bids alone: {result['status']}. Allow more time or a lower stress.")
+    if found.power is None:
+        console.print(
+            f"No commitment by bids alone: {found.status.value}. Allow more time or a lower stress."
+        )
         return
-    if not result["gas_prices"]:
-        console.print(f"The gas market has no answer: {result['explanation']}")
+    if found.game is None:
+        console.print(f"The gas market has no answer: {why}")
         return
-    prices, count = result["gas_prices"].values(), len(result["invalid_bids"])
+    prices = found.game.gas.prices_usd_per_mwh * MWH_PER_MMBTU
     console.print(
-        f"By bids alone the day costs {result['leader_cost_usd']:,.0f} $; gas costs {min(prices):.2f} to "
-        f"{max(prices):.2f} {_GAS_PRICE}. Bids that do not cover their fuel: {count}; their owners lose "
-        f"{result['loss_usd']:,.0f} $."
+        f"By bids alone the day costs {found.power.leader_cost_usd:,.0f} $; gas costs {prices.min():.2f} to "
+        f"{prices.max():.2f} {_GAS_PRICE}. Bids that do not cover their fuel: {len(found.invalid)}; their "
+        f"owners lose {found.loss_usd:,.0f} $."
     )
     table = Table("fleet", f"gas, {_GAS_PRICE}", f"covered, {_GAS_PRICE}", "loss, $")
-    for bid in result["invalid_bids"]:
+    for bid in found.invalid:
+        paid, covered = bid.gas_price_usd_per_mwh, bid.covered_usd_per_mwh
         table.add_row(
-            escape(bid["fleet"]),
-            f"{bid['gas_price']:.2f}",
-            f"{bid['covered']:.2f}",
-            f"{bid['loss_usd']:,.0f}",
+            escape(bid.fleet),
+            f"{paid * MWH_PER_MMBTU:.2f}",
+            f"{covered * MWH_PER_MMBTU:.2f}",
+            f"{bid.loss_usd:,.0f}",
         )
-    if result["invalid_bids"]:
+    if found.invalid:
         console.print(table)
+
+
+def _write_json(result: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(result, indent=2, allow_nan=False) + "\n")
 
 
 def _prices_by_junction(case: Case, prices_usd_per_mwh: FloatArray) -> dict[str, float]:
@@ -204,8 +217,16 @@ def _progress(say: Steps) -> Any:
     return tell
 
 
+def _why_not(solver: "GasAwareCommitment", solution: "GaucSolution") -> str:
+    """What the markets lack where there is no answer."""
+    from ppsm.markets.check.shortages import explain_game
+
+    unaware = solver.unaware_answer(solution.power_stress)
+    return explain_game(solver.followers, solution.demand_mwh, unaware)
+
+
 def _as_plain_data(
-    solver: "GasAwareCommitment", solution: "GaucSolution", certificate: "Certificate | None"
+    solution: "GaucSolution", certificate: "Certificate | None", why: str | None
 ) -> dict[str, Any]:
     """The result for JSON, with its units; gas prices are by junction."""
     case = solution.case
@@ -236,34 +257,30 @@ def _as_plain_data(
         "seconds": round(solution.seconds, 3),
         "units": _UNITS,
     }
-    if not solution.status.has_answer:
-        from ppsm.markets.check.shortages import explain_game
-
-        unaware = solver.unaware_answer(solution.power_stress)
-        result["explanation"] = explain_game(solver.followers, solution.demand_mwh, unaware)
-    return result
+    return result if why is None else result | {"explanation": why}
 
 
-def _print(result: dict[str, Any]) -> None:
-    table = Table(title=f"Gas-aware unit commitment: {result['status']}", show_header=False)
-    for name in (
-        "leader_cost_usd",
-        "electricity_value_usd",
-        "gas_value_usd",
-        "bound_usd",
-        "bound_if_free_usd",
-        "gap",
-        "bound_from",
-        "seconds",
+def _print(solution: "GaucSolution", certificate: "Certificate | None", why: str | None) -> None:
+    table = Table(title=f"Gas-aware unit commitment: {solution.status.value}", show_header=False)
+    for name, amount in (
+        ("leader's cost, $", solution.leader_cost_usd),
+        ("proven bound, $", solution.bound_usd),
+        ("bound if no pressure binds, $", solution.bound_if_free_usd),
+        ("electricity market, $", solution.electricity_value_usd),
+        ("gas market, $", solution.gas_value_usd),
     ):
-        if result[name] is not None:
-            value = result[name]
-            table.add_row(name, f"{value:,.6g}" if name == "gap" else str(value))
-    if result["gas_prices"]:
-        prices = result["gas_prices"].values()
-        table.add_row(f"gas prices, {_GAS_PRICE}", f"{min(prices):.3f} to {max(prices):.3f}")
-    if result["certificate"]:
-        table.add_row("certificate", "clean" if result["certificate"]["clean"] else "NOT clean")
-    if result.get("explanation"):
-        table.add_row("why", escape(result["explanation"]))
+        if amount is not None:
+            table.add_row(name, f"{amount:,.0f}")
+    if solution.gap is not None:
+        table.add_row("gap", f"{solution.gap:.3%}")
+    if solution.bound_from:
+        table.add_row("bound from", solution.bound_from)
+    if solution.gas_prices_usd_per_mwh is not None:
+        prices = solution.gas_prices_usd_per_mwh * MWH_PER_MMBTU
+        table.add_row(f"gas, {_GAS_PRICE}", f"{prices.min():.2f} to {prices.max():.2f}")
+    if certificate is not None:
+        table.add_row("certificate", "clean" if certificate.clean else "NOT clean")
+    table.add_row("seconds", f"{solution.seconds:.1f}")
+    if why:
+        table.add_row("why", escape(why))
     Console().print(table)
