@@ -217,7 +217,7 @@ def _progress(say: Steps) -> Any:
     return tell
 
 
-def _why_not(solver: "GasAwareCommitment", solution: "GaucSolution") -> str:
+def _why_not(solver: "GasAwareCommitment", solution: "GaucSolution") -> str | None:
     """What the markets lack where there is no answer."""
     from ppsm.markets.check.shortages import explain_game
 
