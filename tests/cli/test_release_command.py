@@ -30,10 +30,17 @@ def test_widths_are_understood(text: str, value: float) -> None:
     assert fraction(text, "eta-p") == pytest.approx(value)
 
 
-@pytest.mark.parametrize("text", ["0.1", "1", "10", "-0.1%", "nan", "ten", "", "%"])
+@pytest.mark.parametrize("text", ["0.1", "1", "10", "1000%", "-0.1%", "nan", "ten", "", "%"])
 def test_ambiguous_and_strange_widths_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="eta-p is"):
         fraction(text, "eta-p")
+
+
+@pytest.mark.parametrize("text", ["10", "101%", "1e9%"])
+def test_no_width_is_more_than_all(text: str) -> None:
+    with pytest.raises(InputError, match="expected a width of at most 100%"):
+        fraction(text, "eta-p")
+    assert fraction("100%", "eta-p") == 1.0
 
 
 def test_lists_of_numbers() -> None:

@@ -1,14 +1,22 @@
 """Step 3c for games: where the leader has no answer at a faithful vector, the nearest at which it has one."""
 
+import signal
+from contextlib import suppress
+from typing import Any
+
 import numpy as np
 import pytest
 from benchmarks.cleared import random_game
 
 from ppsm import Sensitive, StackelbergGame
-from ppsm.coordinations import GameCoordination
+from ppsm.bilevel.solve import solve_bilevel
+from ppsm.coordinations import GameCoordination, nearest_answer
+from ppsm.errors import FileFormatError, SolverError
 from ppsm.fidelity.problem import Nearness
 from ppsm.mechanism import PPSM, Dossier, PPSM_p, PublicPrior
+from ppsm.mechanism.coordination import Outcome
 from ppsm.owner.distances import distances
+from ppsm.status import Status
 from tests.coordinations.test_several_followers import independent
 from tests.mechanism.conftest import towns_game, towns_market
 
@@ -78,7 +86,60 @@ def test_where_no_vector_within_bounds_has_an_answer_it_says_so() -> None:
     release = PPSM(alpha=1.0).simulate(secret, hopeless, seed=1)
     assert release.fidelity is not None
     assert release.released.values.tolist() == release.fidelity.parameter.tolist()
-    assert "none was found within the public bounds" in release.dossier.statement
+    assert "no other vector within the public bounds" in release.dossier.statement
+
+
+def test_what_fails_there_does_not_lose_what_was_charged_for(
+    towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The faithful vector is released, and the dossier says why it was not moved."""
+
+    def failing(*args: Any, **options: Any) -> None:
+        raise SolverError("the solver refused the game.")
+
+    secret = Sensitive([75.0, 60.0], dataset="d", unit="MWh", entry_names=("west", "east"))
+    monkeypatch.setattr(nearest_answer, "solve_bilevel", failing)
+    release = PPSM_p(alpha=1.0).simulate(secret, towns, seed=3)
+    assert release.fidelity is not None
+    assert release.released.values.tolist() == release.fidelity.parameter.tolist()
+    assert release.dossier.steps[-1].output["reason"] == "the solver refused the game."
+    assert "no other vector within the public bounds" in release.dossier.statement
+    assert Dossier.from_json(release.dossier.to_json()).statement == release.dossier.statement
+
+
+def test_an_interrupted_search_ends_the_release(
+    towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Solvers keep what they have on Ctrl-C and return; nobody may take that for the nearest vector."""
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return solve_bilevel(*args, **options)
+
+    monkeypatch.setattr(nearest_answer, "solve_bilevel", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        towns.repaired_for_leader(near([70.0, 60.0]))
+
+
+@pytest.mark.parametrize("status", [Status.NO_INCUMBENT, Status.UNBOUNDED])
+def test_nothing_is_moved_without_proof_that_there_is_no_answer(
+    status: Status, towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where time is up before an answer is found, or the leader's cost falls without end."""
+    outcome = Outcome(status, None, None, None, {}, None)
+    monkeypatch.setattr(towns, "clear", lambda demand: outcome)
+    assert towns.repaired_for_leader(near([70.0, 60.0])) is None
+
+
+def test_a_dossier_without_what_the_leader_did_is_refused(towns: GameCoordination) -> None:
+    secret = Sensitive([75.0, 60.0], dataset="d", unit="MWh", entry_names=("west", "east"))
+    content = PPSM_p(alpha=1.0).simulate(secret, towns, seed=3).dossier.to_dict()
+    assert content["steps"][-1]["step"] == "3c"
+    for output in ({}, {"values": [1.0, 2.0]}, {"values": [1.0], "moved_l1": "far"}):
+        content["steps"][-1]["output"] = output
+        with pytest.raises(FileFormatError, match="dossier"):
+            Dossier.from_dict(content)
 
 
 def test_an_answer_at_a_jump_alone_is_found_there() -> None:
@@ -133,9 +194,10 @@ def test_every_release_of_a_random_game_can_be_cleared(kind: str, seed: int) -> 
         assert not figures.truth_in_bands or figures.l2_released <= figures.l2_bound * (1 + 1e-9)
 
 
-def test_a_prior_weighs_in(towns: GameCoordination) -> None:
+@pytest.mark.parametrize("spread", [0.1, 1e-6, 1e-9])
+def test_a_prior_weighs_in(spread: float, towns: GameCoordination) -> None:
     secret = Sensitive([75.0, 60.0], dataset="d", unit="MWh", entry_names=("west", "east"))
-    known = PublicPrior.of([74.0, 60.0], [0.1, 50.0], source="the west is metered")
+    known = PublicPrior.of([74.0, 60.0], [spread, 50.0], source="the west is metered")
     release = PPSM_p(alpha=1.0, prior=known).simulate(secret, towns, seed=3)
     assert release.dossier.moved_by_leader is not None
     # Nearly all of the move is made where nothing is known.

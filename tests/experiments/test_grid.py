@@ -69,6 +69,7 @@ def test_a_file_says_the_same_as_the_class(tmp_path: Path) -> None:
         ('mechanisms = ["ppsm+prior0"]', "the mechanism 'ppsm\\+prior0' is unknown"),
         ('mechanisms = ["laplace+prior"]', "the mechanism 'laplace\\+prior' is unknown"),
         ("power_stress = [9.0]", "the power stress is 9"),
+        ("etas = [10.0]", "one of the etas is 10.0, which is 1000 %"),
         ("alphas = [", "cannot be read as an experiment"),
     ],
 )

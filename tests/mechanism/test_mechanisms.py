@@ -4,6 +4,7 @@ import json
 import logging
 import pickle
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ppsm import Ledger, Released, Sensitive, Status
+from ppsm import Follower, Ledger, Released, Sensitive, Status
 from ppsm.coordinations import GameCoordination
 from ppsm.errors import BudgetExceededError, FileFormatError, InputError, PrivacyError, SecretExposureError
 from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits
@@ -113,6 +114,7 @@ def test_each_step_has_its_own_guard(
         "2b": lambda: steps.decide(steps.StepLog(), hidden, towns, prices, None),
         "3a": lambda: steps.predict_outcome(steps.StepLog(), hidden, towns, public, decision),
         "3b": lambda: steps.restore_fidelity(steps.StepLog(), hidden, towns, decision, Bands(), **options),
+        "3c": lambda: steps.repair_for_leader(steps.StepLog(), hidden, prices, towns, prior=None),
     }
     for step, attempt in attempts.items():
         with pytest.raises(SecretExposureError, match=f"demand of step {step} are still secret"):
@@ -331,6 +333,11 @@ def test_bad_parameters_are_one_sentence(
         PPSM_p(alpha=1.0, eta_p=-1.0)
     with pytest.raises(InputError, match="eta_d is nan"):
         PPSM(alpha=1.0, eta_d=float("nan"))
+    with pytest.raises(InputError, match="eta_p is 10, which is 1000 %; expected a fraction of at most 1,"):
+        PPSM_p(alpha=1.0, eta_p=10)
+    with pytest.raises(InputError, match="eta_d is 10, which is 1000 %; expected a fraction of at most 1,"):
+        PPSM(alpha=1.0, eta_d=10)
+    assert PPSM(alpha=1.0, eta_p=1.0, eta_d=1.0).eta_p == 1.0
     with pytest.raises(InputError, match="norm is 'l3'"):
         PPSM(alpha=1.0, norm="l3")  # type: ignore[arg-type]
     noisy = LaplaceMechanism(alpha=1.0).simulate(secret, seed=1)
@@ -412,4 +419,31 @@ def test_a_private_release_plays_the_game_without_memory(
     simulated(PPSM(alpha=5.0), secret, towns, public)
     assert not asked
     PPSM(alpha=5.0).release(secret, towns, ledger=ledger, purpose="test")
-    assert asked == [towns, towns]  # for steps 2a to 2c, and for 3c
+    assert asked == [towns, towns]  # for step 3c, and for 2a to 2c
+
+
+@pytest.mark.parametrize("has_played", [False, True])
+def test_no_step_has_a_game_of_its_own_made_for_it(
+    has_played: bool,
+    secret: Sensitive,
+    towns: GameCoordination,
+    ledger: Ledger,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As unit commitment does it: the game itself until it has played, and then one other."""
+    other, played, predictor = copy(towns), [has_played], published(towns, ledger)
+    follower_at = GameCoordination.follower_at
+
+    def without_memory(game: GameCoordination) -> GameCoordination:
+        return other if played[0] else game
+
+    def playing(game: GameCoordination, decision: Decision) -> Follower:
+        played[0] = True
+        return follower_at(game, decision)
+
+    used: list[GameCoordination] = []
+    monkeypatch.setattr(GameCoordination, "without_memory", without_memory)
+    monkeypatch.setattr(GameCoordination, "follower_at", playing)
+    monkeypatch.setattr(GameCoordination, "repaired_for_leader", lambda game, near: used.append(game))
+    PPSM(alpha=5.0).release(secret, towns, predictor, ledger=ledger, purpose="test")
+    assert used == [other if has_played else towns]

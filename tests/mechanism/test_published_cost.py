@@ -10,6 +10,7 @@ import pytest
 
 from ppsm import Follower, Sensitive, StackelbergGame, load_case
 from ppsm.coordinations import GameCoordination, GaucCoordination
+from ppsm.errors import SolverError
 from ppsm.fidelity.problem import HalfSpaces
 from ppsm.fidelity.restore import SamePrices
 from ppsm.mechanism import PPSM, PPSM_p, PublicOutcome, published_cost
@@ -108,6 +109,26 @@ def test_without_the_cost_it_would_not_be_kept(
         assert [step.step for step in release.dossier.steps] == ["1", "2a", "2b", "3a", "3b"]
         costs.append(abs(market.clear(release.released.values).leader_cost or 0.0))
     assert max(abs(cost - 4 * BURN_WORTH) for cost in costs) > 1.0
+
+
+def test_a_cost_that_cannot_be_kept_does_not_end_a_release(
+    market: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half-spaces are a wish, and the noise is charged for by then."""
+
+    def failing(game: GameCoordination, demand: np.ndarray, prices: np.ndarray, enough: float) -> None:
+        raise SolverError("the game was not cleared.")
+
+    secret = Sensitive(TRUTH, dataset="wells", unit="MWh", entry_names=market.entry_names)
+    monkeypatch.setattr(GameCoordination, "cheapest_day", failing)
+    for seed in range(3):
+        release = PPSM(alpha=2.0).simulate(secret, market, _public(market), seed=seed)
+        assert release.fidelity is not None
+        assert release.fidelity.recertify().faithful
+        if release.decision is not None and release.decision.half_spaces is None:
+            break
+    else:
+        pytest.fail("the game was never asked for its cheapest day")
 
 
 def test_half_spaces_are_sent_with_the_decision(market: GameCoordination) -> None:

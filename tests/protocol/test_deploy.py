@@ -17,6 +17,7 @@ import yaml  # type: ignore[import-untyped]
 
 from ppsm import Ledger, load_case
 from ppsm.cases.demand import write_demand
+from ppsm.errors import FileFormatError
 from ppsm.protocol.policy import Policy
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -97,6 +98,13 @@ def test_the_policies_can_be_read(tmp_path: Path) -> None:
     page = (DEPLOY.parent / "docs" / "two-parties.md").read_text()
     (tmp_path / "policy.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
     assert list(Policy.read(tmp_path / "policy.toml").parties) == ["power"]
+
+
+def test_a_policy_has_widths_as_fractions(tmp_path: Path) -> None:
+    wide = (DEPLOY / "policy.toml").read_text().replace("eta_p = 0.001", "eta_p = 10")
+    (tmp_path / "policy.toml").write_text(wide)
+    with pytest.raises(FileFormatError, match="eta_p: Input should be less than or equal to 1"):
+        Policy.read(tmp_path / "policy.toml")
 
 
 def test_containers_see_their_own_files_alone_and_run_as_their_owner() -> None:

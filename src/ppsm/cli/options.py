@@ -53,6 +53,10 @@ def fraction(text: str, name: str) -> float:
         number = math.nan
     if not (math.isfinite(number) and number >= 0):
         raise InputError(f"{name} is '{text}'; expected a width such as 0.1% or 0.001.")
+    if number > (100.0 if is_percent else 1.0):
+        raise InputError(
+            f"{name} is '{text}'; expected a width of at most 100%, such as 0.1%: write it with %."
+        )
     if is_percent:
         return number / 100.0
     if number >= _AMBIGUOUS_FROM:

@@ -31,6 +31,7 @@ from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.measurements import zone_numbers
 from ppsm.privacy.publication import MarketResult
 from ppsm.program import BilevelProgram
+from ppsm.status import Status
 
 # A name for each entry: in their order, or by the names of the entries.
 Names = Sequence[str] | Mapping[Any, str]
@@ -205,7 +206,8 @@ class GameCoordination:
     def repaired_for_leader(self, near: Nearness) -> LeaderRepair | None:
         """See :mod:`ppsm.coordinations.nearest_answer`; every vector that is returned was played with."""
         played = self.clear(near.center)
-        if played.feasible:
+        # Where it could not be told in time nothing is moved: that may be the only fault of the vector.
+        if played.status is not Status.INFEASIBLE:
             return None
         entries = self._follower.parameter_map.tocoo()
         rows = np.arange(self._program.follower.shape[0])[self._seat.rows][entries.row]

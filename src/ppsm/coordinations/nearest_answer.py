@@ -19,7 +19,7 @@ All of it is on released and public data.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ from ppsm.bilevel.solve import solve_bilevel
 from ppsm.coordinations.fixed_prices import tight_sides
 from ppsm.coordinations.tuning import TUNING
 from ppsm.fidelity.problem import Nearness, PublicBounds
+from ppsm.interrupts import watched
 from ppsm.program import BilevelProgram, LinearProgram
 from ppsm.solvers.highs import solve_lp
 from ppsm.solvers.qp import solve_convex
@@ -79,6 +80,13 @@ class NearestAnswer:
                 yield found.vector
 
     @cached_property
+    def _metric(self) -> Nearness:
+        """Nearness with weights that solvers can tell apart: what is known so well stays anyway."""
+        weights = self.near.weights
+        most = TUNING.nearest_weights * weights.min(initial=INFINITY)
+        return replace(self.near, weights=np.minimum(weights, most))
+
+    @cached_property
     def _margin(self) -> float:
         """How far to stay away from where prices jump."""
         largest = float(np.abs(self.near.center).max(initial=0.0)) or 1.0
@@ -87,11 +95,10 @@ class NearestAnswer:
     def _nearest(self, steps: Sequence[FloatArray]) -> _Answer | None:
         """The optimum of the game in which the leader chooses the vector too; None without any answer."""
         everywhere = _played_at(self.program, self.parameter_map, steps)
-        found = solve_bilevel(
-            self._choosing(everywhere, sp.csr_array(sp.vstack([self.parameter_map] * len(steps)))),
-            gap=TUNING.nearest_gap,
-            time_limit=TUNING.nearest_seconds,
-        )
+        game = self._choosing(everywhere, sp.csr_array(sp.vstack([self.parameter_map] * len(steps))))
+        with watched() as watch:
+            found = solve_bilevel(game, gap=TUNING.nearest_gap, time_limit=TUNING.nearest_seconds)
+            watch.check()
         if not found.status.has_answer:
             return None
         rows, own = self.program.follower.shape[0], len(self.program.variable_names)
@@ -107,7 +114,7 @@ class NearestAnswer:
 
         More columns: the vector, its moves up and down, those of totals up and down.
         """
-        near, (rows, columns) = self.near, program.follower.shape
+        near, (rows, columns) = self._metric, program.follower.shape
         entries, totals = near.center.size, len(near.members)
         kept, moves = entries + totals, 2 * (entries + totals)
         chosen = sp.vstack([sp.eye_array(entries), sp.csr_array(near.members)])
@@ -139,8 +146,8 @@ class NearestAnswer:
         if inside is None:
             return None
         elsewhere = polytope.shape[1] - entries
-        cost = np.concatenate([np.zeros(elsewhere), -self.near.hessian @ self.near.center])
-        bent = sp.block_diag([sp.csr_array((elsewhere, elsewhere)), self.near.hessian], format="csr")
+        cost = np.concatenate([np.zeros(elsewhere), -self._metric.hessian @ self.near.center])
+        bent = sp.block_diag([sp.csr_array((elsewhere, elsewhere)), self._metric.hessian], format="csr")
         nearest = solve_convex(inside.with_cost(cost), sp.csr_array(bent))
         if not nearest.status.has_answer:
             return None

@@ -27,8 +27,8 @@ class CoordinationTuning:
         By which rows of that unit commitment may be violated.
     nearest_gap, nearest_seconds
         Of the game that finds the nearest vector at which the leader has an answer.
-    nearest_axes
-        Of single entries for so many it is seen which prices hold where there is less or more of them.
+    nearest_weights
+        Entries that are known better than this many times the weight of the others are not told apart.
     nearest_margin, nearest_share
         How far that vector stays away from where prices jump: by the first share of the noise's scale, and by
         no more than the second of the largest entry.
@@ -53,7 +53,7 @@ class CoordinationTuning:
     decision_feasibility: float = 1e-7
     nearest_gap: float = 1e-4
     nearest_seconds: float = 60.0
-    nearest_axes: int = 8
+    nearest_weights: float = 1e6
     nearest_margin: float = 0.01
     nearest_share: float = 1e-4
     nearest_digits: int = 7

@@ -29,7 +29,7 @@ from ppsm.errors import FileFormatError, InputError
 from ppsm.experiments.row import Cell, Instance, Key
 from ppsm.experiments.tuning import Limits
 from ppsm.experiments.variants import Variant
-from ppsm.mechanism.mechanisms import MECHANISMS
+from ppsm.mechanism.mechanisms import MECHANISMS, check_width
 from ppsm.mechanism.predictors import PRICE_NOISE
 
 Batch = tuple[Instance, ...]
@@ -154,6 +154,8 @@ class Experiment:
         _positive(
             self, "alphas", "etas", "epsilon", "gap", "clear_seconds", "original_seconds", "fidelity_seconds"
         )
+        for eta in self.etas:
+            check_width(eta, "one of the etas")
 
     @property
     def cells(self) -> list[Cell]:

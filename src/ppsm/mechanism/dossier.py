@@ -139,7 +139,7 @@ class Dossier:
             return None
         if output["values"] is None:
             return (
-                "The leader has no answer at the released vector, and none was found within the public "
+                "The leader found no answer at the released vector, and no other vector within the public "
                 "bounds at which it has one."
             )
         return (
@@ -211,6 +211,8 @@ class Dossier:
                 evaluation=None if outcome is None else Outcome.from_dict(outcome),
             )
             claimed = fields["private"]
+            # What is read here and said later must be there.
+            _ = dossier.moved_by_leader
         if claimed is not dossier.private or dossier.noisy.record != dossier.released.record:
             raise FileFormatError(
                 "The dossier contradicts its release on how the noise was drawn: the file was altered, so "

@@ -101,7 +101,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _width(self.eta_p, "eta_p")
+        check_width(self.eta_p, "eta_p")
         if self.norm not in ("l2", "l1"):
             raise InputError(f"the norm is '{self.norm}'; expected 'l2' or 'l1'.")
         Split.of(self.noise.epsilon, self.total_share or 0.0)
@@ -124,9 +124,12 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
     ) -> Release:
         """Steps 2a to 3c on a noisy vector."""
         model = ModelBased() if predictor is None else predictor
+        self._refuse(noisy, coordination, model)
+        # Asked before the steps, which give it a memory of released vectors: else it would be made anew.
+        game = coordination.without_memory() if noisy.private else coordination
         repair = self.repair(noisy, coordination, model)
         answer, found, decision = repair.answer, repair.answer.fidelity, repair.decision
-        released, game = answer.released, coordination.without_memory() if noisy.private else coordination
+        released = answer.released
         moved = repair_for_leader(repair.log, noisy, released.values, game, prior=self.prior)
         if moved is None:
             theory = self.guarantees(
@@ -266,7 +269,7 @@ class PPSM(PPSM_p):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _width(self.eta_d, "eta_d")
+        check_width(self.eta_d, "eta_d")
 
     def bands(self, said: Prediction, side: FollowerSide) -> Bands:
         """What is asked of the released vector around a prediction: of its value and its prices."""
@@ -280,6 +283,12 @@ class PPSM(PPSM_p):
 MECHANISMS: dict[str, type[Laplace]] = {each.name: each for each in (Laplace, PPSM_p, PPSM)}
 
 
-def _width(value: float, name: str) -> None:
+def check_width(value: float, name: str) -> None:
+    """Refuse what is no fraction, such as 10 where somebody means 10 %."""
     if not (math.isfinite(value) and value >= 0):
         raise InputError(f"{name} is {value}; expected a fraction of at least 0, such as 0.001 for 0.1 %.")
+    if value > 1:
+        raise InputError(
+            f"{name} is {value}, which is {100 * value:g} %; expected a fraction of at most 1, such as 0.001 "
+            "for 0.1 %: divide per cent by 100."
+        )

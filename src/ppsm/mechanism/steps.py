@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.errors import SolverError
+from ppsm.errors import PpsmError, SolverError
 from ppsm.fidelity.certificate import Claim, certify
 from ppsm.fidelity.problem import Bands, HalfSpaces, Nearness, Norm, SearchLimits, measured_entries
 from ppsm.fidelity.restore import Restorer, SamePrices
@@ -282,7 +282,13 @@ def keep_cost(
 
     def held() -> Decision:
         known = CostlyDecision(decision.felt, same.sign * result.leader_cost, 0.5 * result.value_step)
-        return replace(decision, half_spaces=half_spaces_that_keep(known, vectors, days))
+        try:
+            half_spaces = half_spaces_that_keep(known, vectors, days)
+        except SolverError as error:
+            # They are a wish, and the noise is charged for.
+            LOG.warning("step 2c: the published cost is not kept (%s)", error)
+            return decision
+        return replace(decision, half_spaces=half_spaces)
 
     inputs = ("noisy demand", "published decision and cost", "public models")
     return log.run("2c", LEADER, inputs, held, Decision.to_dict)
@@ -299,12 +305,16 @@ def repair_for_leader(
     """Step 3c: where the leader has no answer at the faithful vector, the nearest vector at which it has.
 
     None, and nothing in the log, where there is nothing to repair; None too where no such vector was found.
+    What fails here costs nothing but the repair: the noise is charged for, and the faithful vector is there.
     """
     require_released(noisy, "demand of step 3c")
     knowledge = None if prior is None else prior.with_noise(noisy.record.scale)
     near = Nearness.to(restored, noisy, knowledge)
     began = log.clock()
-    found = coordination.repaired_for_leader(near)
+    try:
+        found = coordination.repaired_for_leader(near)
+    except PpsmError as error:
+        found = LeaderRepair(None, str(error))
     if found is None:
         return None
     inputs = ("faithful vector", "public models", "public bounds")

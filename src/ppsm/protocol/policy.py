@@ -11,7 +11,7 @@ from ppsm.errors import FileFormatError
 from ppsm.protocol.messages import Dataset, Day, PartyName, Strict
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Width = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Width = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(gt=0, lt=2**31)]
 
 

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from ppsm.fidelity.bounds.price_boxes import LinesAbove, PriceBoxes, price_ranges
+from ppsm.fidelity.bounds.price_boxes import LinesAbove, PriceBoxes, largest_price, price_ranges
 from ppsm.fidelity.bounds.primal_dual import PriceBox, PrimalDualMatrices
 from ppsm.fidelity.search.lower_side import Walker, is_monotone
+from ppsm.program import LinearProgram
 from tests.fidelity.markets import one_node_core
 from tests.fidelity.nodes import Problem, dual_value, value_at
 
@@ -185,3 +187,10 @@ def test_a_line_by_hand() -> None:
     slope, constant = above.line(0.5 / 0.6, np.ones(1))
     assert beside[0][0] == pytest.approx(slope)
     assert beside[0][1] == pytest.approx(constant + 0.707 + 0.6)
+
+
+def test_lines_with_numbers_that_no_solver_takes_say_nothing() -> None:
+    """As where noise has carried an entry far beyond all that the market knows."""
+    price = LinearProgram.of(np.zeros(1), sp.csr_array((0, 1)), column_lower=np.zeros(1))
+    lines = [(np.array([1e18]), 1e18)]
+    assert largest_price(price, np.zeros(1), 0.7, lines, signed=False) == np.inf

@@ -279,7 +279,10 @@ def largest_price(
     rows += [sp.hstack([-sign * each, one]) for sign in signs]
     limits = np.concatenate([np.full(len(lines), needed), np.zeros(entries * len(signs))])
     with_largest = duals.with_columns(np.array([0.0]), np.array([INFINITY]), cost=np.array([-1.0]))
-    lp = PersistentLp(with_largest.with_rows(sp.csr_array(sp.vstack(rows)), limits))
+    try:
+        lp = PersistentLp(with_largest.with_rows(sp.csr_array(sp.vstack(rows)), limits))
+    except SolverError:  # lines to points that noise has carried far away have numbers that HiGHS refuses
+        return INFINITY
     first = duals.shape[0] + len(lines)
     largest = -INFINITY
     for row in range(first, first + entries * len(signs)):
