@@ -13,7 +13,7 @@ import pytest
 
 from ppsm import Ledger, Sensitive
 from ppsm.coordinations import GameCoordination
-from ppsm.errors import LedgerError, PrivacyError, ProtocolError, SolverError
+from ppsm.errors import FileFormatError, LedgerError, PrivacyError, ProtocolError, SolverError
 from ppsm.mechanism import PPSM, ModelBased, PPSM_p
 from ppsm.mechanism.coordination import LeaderRepair
 from ppsm.privacy import Released
@@ -472,8 +472,8 @@ def test_a_leader_without_an_answer_plans_with_a_vector_of_its_own_and_says_so(p
     assert result.dossier.evaluation is None
     # The round ends with a decision, and no word of it hides with what it was made.
     assert result.cleared.leader_cost == parties.towns.clear(own).leader_cost
-    assert "at the released vector the game has no answer" in result.cleared.explanation
-    away = f"making, {np.abs(own - released.values).sum():.4g} MWh away"
+    assert result.cleared.explanation.startswith("no answer was found at the released vector (")
+    away = f"of the leader's own making, {np.abs(own - released.values).sum():.4g} MWh from it in all"
     assert result.cleared.explanation.endswith(away)
     home = parties.root / LEADER
     written = json.loads((home / EVALUATION).read_text())
@@ -490,6 +490,10 @@ def test_a_leader_without_an_answer_plans_with_a_vector_of_its_own_and_says_so(p
     assert again.cleared.explanation == result.cleared.explanation
     assert again.cleared.felt is not None
     assert again.dossier.evaluation is None
+    del written["repair"]["output"]["values"]
+    (home / EVALUATION).write_text(json.dumps(written))
+    with pytest.raises(FileFormatError, match=r"evaluation\.json has no field 'values'"):
+        parties.leader(parties.in_memory(desk), research=True).run()
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -1,7 +1,7 @@
 """The leader's whole round: ask, predict, decide, check what comes back, clear the game, commit.
 
-Where its game has no answer at D^ it takes step 3c for itself: it plans with the nearest vector at which it has
-one. What was released, its proof and the follower's side of the round stay as they are.
+Where its game has no answer at D^ it takes step 3c for itself: it plans with the nearest vector at which it
+has one. What was released, its proof and the follower's side of the round stay as they are.
 
 What the leader says is on its disk before it is sent; stopped anywhere, :meth:`LeaderRound.run` goes on from
 there, and the follower sees the same bytes again. A directory is for one round: once that is over, the same
@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-import numpy as np
 from pydantic import ValidationError
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, PpsmError, ProtocolError
 from ppsm.fidelity.certificate import Certificate
 from ppsm.files import OWNER_MODE, write_atomically
-from ppsm.mechanism.coordination import Coordination, Decision, Outcome
+from ppsm.mechanism.coordination import Coordination, Decision, Outcome, reading
 from ppsm.mechanism.dossier import Dossier, Step
 from ppsm.mechanism.predictors import ModelBased
 from ppsm.mechanism.steps import StepLog, repair_for_leader
@@ -267,7 +266,9 @@ class LeaderRound:
         if sent and file.exists():
             known = _own(file)
             cleared = replace(Outcome.from_dict(known), price_names=side.price_names)
-            repair = None if known.get("repair") is None else Step.from_dict(known["repair"])
+            with reading(EVALUATION):
+                repair = None if known.get("repair") is None else Step.from_dict(known["repair"])
+                _ = _own_vector(repair)  # what is read here and asked for later must be there
             if not isinstance(sent[0], CommitmentMessage):
                 return cleared, repair
             felt = frozen_vector(sent[0].body.values, len(side.felt_names), "the commitment")
@@ -290,11 +291,12 @@ class LeaderRound:
         noisy = exchange.noisy.released.to_released()
         own = repair_for_leader(log, noisy, released.values, side, prior=None)
         repair = log.steps[0] if log.steps else None
-        if own is None:
+        if repair is None or own is None:
             return cleared, repair
         said = (
-            f"at the released vector the game has no answer ({cleared.explanation}); it was played with a "
-            f"vector of the leader's own making, {np.abs(own - released.values).sum():.4g} {side.unit} away"
+            f"no answer was found at the released vector ({repair.output['reason']}); the game was played "
+            f"with a vector of the leader's own making, {repair.output['moved_l1']:.4g} {side.unit} from it "
+            "in all"
         )
         return replace(side.clear(own), explanation=said), repair
 
