@@ -393,7 +393,7 @@ def test_the_lp_of_a_relaxation_goes_on_as_that_of_the_tree() -> None:
 
 
 def test_whose_bound_lags_is_told_after_as_much_work() -> None:
-    quick, slow = portfolio.Record(), portfolio.Record()
+    quick, slow = portfolio.Course(), portfolio.Course()
     quick.add(0.1, 5.0)
     slow.add(1.0, 6.0)
     assert not quick.is_behind(slow)  # nobody knows what the other had after so little work

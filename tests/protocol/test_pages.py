@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from ppsm import load_case
 from ppsm.experiments.charts import daily_chart
 from ppsm.figures.embed import chart_scripts, embedded
 from ppsm.figures.price_map import price_map
+from ppsm.mechanism.dossier import Step
+from ppsm.protocol.round_pages import PAGE, write_leader_page
+from ppsm.protocol.round_store import RoundStore
 from ppsm.protocol.service import make_app
 from tests.protocol.parties import FOLLOWER, LEADER, Parties
 from tests.protocol.wire import listening
@@ -92,6 +96,18 @@ def test_the_leaders_page_fits_and_loads_nothing(
     assert all(name in page.locator("body").inner_text() for name in plants)
     context.close()
     assert asked == [leaders_page.as_uri()]
+
+
+def test_the_leaders_page_says_where_it_planned_with_a_vector_of_its_own(
+    recorded: dict[str, Any], leaders_page: Path, tmp_path: Path
+) -> None:
+    result, said = recorded["result"], "a vector of our own making"
+    own = {"reason": "no answer", "values": result.dossier.released.values.tolist(), "moved_l1": 0.0}
+    moved = replace(result, repair=Step("3c", "leader", (), own, None, None))
+    messages = RoundStore(recorded["root"] / "leader.db").messages(result.round_id)
+    write_leader_page(tmp_path, recorded["leader"], moved, messages)
+    assert said in (tmp_path / PAGE).read_text()
+    assert said not in leaders_page.read_text()
 
 
 def test_colours_of_maps_beside_each_other_mean_the_same() -> None:

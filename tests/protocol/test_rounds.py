@@ -1,6 +1,7 @@
 """Whole rounds in memory: the same as in one process, each message answered once, the budget exact."""
 
 import errno
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -11,14 +12,18 @@ import numpy as np
 import pytest
 
 from ppsm import Ledger, Sensitive
-from ppsm.errors import LedgerError, PrivacyError, ProtocolError, SolverError
+from ppsm.coordinations import GameCoordination
+from ppsm.errors import FileFormatError, LedgerError, PrivacyError, ProtocolError, SolverError
 from ppsm.mechanism import PPSM, ModelBased, PPSM_p
+from ppsm.mechanism.coordination import LeaderRepair
 from ppsm.privacy import Released
 from ppsm.privacy.record import ReleaseRecord
 from ppsm.privacy.released import Receipt
 from ppsm.protocol import desk as desk_module
 from ppsm.protocol import leader_round
 from ppsm.protocol.desk import FollowerDesk, disagreements
+from ppsm.protocol.dossiers import check_seal
+from ppsm.protocol.leader_round import EVALUATION
 from ppsm.protocol.messages import (
     FailedMessage,
     Felt,
@@ -429,14 +434,87 @@ def test_a_round_that_waits_too_long_is_over(parties: Parties) -> None:
     assert desk.store.rounds()[0].last == "failed"
 
 
+BREAKS_THE_PROMISE = 7  # a seed at whose release the leader has no answer
+
+
+@pytest.mark.parametrize(
+    "repair", [None, LeaderRepair(None, "too much in the east")], ids=["unknown", "none"]
+)
 def test_a_market_that_cannot_be_cleared_is_abandoned(
-    parties: Parties, monkeypatch: pytest.MonkeyPatch
+    parties: Parties, monkeypatch: pytest.MonkeyPatch, repair: LeaderRepair | None
 ) -> None:
-    desk = parties.desk(policy(research_seed=7, alpha=5.0))  # its release breaks the leader's promise
+    """As in unit commitment, which knows of no such search, and where no vector has an answer."""
+    monkeypatch.setattr(GameCoordination, "repaired_for_leader", lambda self, near: repair)
+    desk = parties.desk(policy(research_seed=BREAKS_THE_PROMISE, alpha=5.0))
     result = parties.leader(parties.in_memory(desk), research=True).run()
     assert not result.cleared.feasible
+    assert result.own_vector is None
+    assert (result.repair is None) == (repair is None)
+    assert result.dossier.evaluation is result.cleared
     assert result.told is None
     assert desk.store.rounds()[0].last == "closed"
+
+
+def test_a_leader_without_an_answer_plans_with_a_vector_of_its_own_and_says_so(parties: Parties) -> None:
+    rules = policy(research_seed=BREAKS_THE_PROMISE, alpha=5.0, outcome="released")
+    desk = parties.desk(rules)
+    result = parties.leader(parties.in_memory(desk), research=True).run()
+    secret = Sensitive(TRUTH, dataset=DATASET, unit="MWh", entry_names=("west", "east"))
+    alone = PPSM(alpha=5.0).simulate(secret, parties.towns, ModelBased(), seed=BREAKS_THE_PROMISE)
+    assert alone.dossier.moved_by_leader is not None
+    assert alone.fidelity is not None
+    # The vector of step 3c in one process; what is released, and both dossiers, stay at step 3b's.
+    own, released = result.own_vector, result.dossier.released
+    assert own is not None
+    assert own.tolist() == alone.released.values.tolist()
+    assert released.values.tolist() == alone.fidelity.parameter.tolist()
+    assert [step.step for step in result.dossier.steps] == ["1", "2a", "2b", "3a", "3b"]
+    assert result.dossier.evaluation is None
+    # The round ends with a decision, and no word of it hides with what it was made.
+    assert result.cleared.leader_cost == parties.towns.clear(own).leader_cost
+    assert result.cleared.explanation.startswith("no answer was found at the released vector (")
+    away = f"of the leader's own making, {np.abs(own - released.values).sum():.4g} MWh from it in all"
+    assert result.cleared.explanation.endswith(away)
+    home = parties.root / LEADER
+    written = json.loads((home / EVALUATION).read_text())
+    assert written["repair"]["output"]["values"] == own.tolist()
+    assert written["explanation"] == result.cleared.explanation
+    assert check_seal(home, parties.identities[LEADER].public_keys) == []
+    assert result.told is not None
+    sent = b"".join(encoded(each) for each in desk.store.messages(result.round_id))
+    assert not any(repr(value).encode() in sent for value in own)
+    # Read from its files once more it is the same.
+    again = parties.leader(parties.in_memory(desk), research=True).run()
+    assert again.own_vector is not None
+    assert again.own_vector.tolist() == own.tolist()
+    assert again.cleared.explanation == result.cleared.explanation
+    assert again.cleared.felt is not None
+    assert again.dossier.evaluation is None
+    del written["repair"]["output"]["values"]
+    (home / EVALUATION).write_text(json.dumps(written))
+    with pytest.raises(FileFormatError, match=r"evaluation\.json has no field 'values'"):
+        parties.leader(parties.in_memory(desk), research=True).run()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_leader_killed_after_its_repair_commits_to_the_same(parties: Parties, when: str) -> None:
+    def stop(message: Request) -> None:
+        if message.kind == "commitment":
+            raise Stopped
+
+    def stop_after(message: Request, reply: Reply) -> Reply:
+        stop(message)
+        return reply
+
+    rules = policy(research_seed=BREAKS_THE_PROMISE, alpha=5.0)
+    way = Lossy(parties.desk(rules), **({"before": stop} if when == "before" else {"after": stop_after}))
+    with pytest.raises(Stopped):
+        parties.leader(way, research=True).run()
+    written = json.loads((parties.root / LEADER / EVALUATION).read_text())
+    result = parties.leader(parties.in_memory(parties.desk(rules)), research=True).run()
+    assert result.own_vector is not None
+    assert result.own_vector.tolist() == written["repair"]["output"]["values"]
+    assert result.told is not None
 
 
 def test_a_false_release_is_found_out(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,8 @@
 """The leader's whole round: ask, predict, decide, check what comes back, clear the game, commit.
 
+Where its game has no answer at D^ it takes step 3c for itself: it plans with the nearest vector at which it
+has one. What was released, its proof and the follower's side of the round stay as they are.
+
 What the leader says is on its disk before it is sent; stopped anywhere, :meth:`LeaderRound.run` goes on from
 there, and the follower sees the same bytes again. A directory is for one round: once that is over, the same
 call reads it from the files again, and charges nobody. Only what its market feels of the decision leaves.
@@ -21,10 +24,10 @@ from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import FileFormatError, PpsmError, ProtocolError
 from ppsm.fidelity.certificate import Certificate
 from ppsm.files import OWNER_MODE, write_atomically
-from ppsm.mechanism.coordination import Coordination, Decision, Outcome
+from ppsm.mechanism.coordination import Coordination, Decision, Outcome, reading
 from ppsm.mechanism.dossier import Dossier, Step
 from ppsm.mechanism.predictors import ModelBased
-from ppsm.mechanism.steps import StepLog
+from ppsm.mechanism.steps import StepLog, repair_for_leader
 from ppsm.privacy.measurements import checked_zones
 from ppsm.protocol.dossiers import DOSSIER, Exchange, certified, write_seal
 from ppsm.protocol.identities import Identity
@@ -61,13 +64,23 @@ STEPS, EVALUATION = "own-steps.json", "evaluation.json"
 
 @dataclass(frozen=True, eq=False)
 class LeaderResult:
-    """What a round came to: the dossier, the game cleared with the release, and what the follower told."""
+    """What a round came to: the dossier, the game cleared with the release, and what the follower told.
+
+    ``repair`` is step 3c, where the game had no answer at D^; the dossier then has no evaluation, since that
+    is of the released vector.
+    """
 
     round_id: str
     dossier: Dossier
     certificate: Certificate
     cleared: Outcome
+    repair: Step | None
     told: Told | None
+
+    @property
+    def own_vector(self) -> FloatArray | None:
+        """What the game was cleared with, where that is not D^ but a vector of the leader's own making."""
+        return _own_vector(self.repair)
 
     @property
     def widening(self) -> float:
@@ -141,13 +154,15 @@ class LeaderRound:
         decision, steps = self._decided(noisy)
         exchange, certificate = self._restored(noisy, decision)
         dossier = self._written(exchange, steps)
-        cleared = self._cleared(exchange)
+        cleared, repair = self._cleared(exchange)
+        if _own_vector(repair) is None:
+            dossier = dossier.with_evaluation(cleared)
         if cleared.felt is None:
             self._abandon("not cleared")
-            return LeaderResult(self.round_id, dossier.with_evaluation(cleared), certificate, cleared, None)
+            return LeaderResult(self.round_id, dossier, certificate, cleared, repair, None)
         reply = self._exchanged(4, "commitment", lambda: self._felt(cleared.felt))
         told = reply.body if isinstance(reply, OutcomeMessage) else None
-        return LeaderResult(self.round_id, dossier.with_evaluation(cleared), certificate, cleared, told)
+        return LeaderResult(self.round_id, dossier, certificate, cleared, repair, told)
 
     def _asked(self) -> Noisy:
         """D~ with the terms it was released under."""
@@ -244,20 +259,46 @@ class LeaderRound:
             raise ProtocolError("D^ does not come from D~")
         return exchange, certified(self.market.side, exchange)
 
-    def _cleared(self, exchange: Exchange) -> Outcome:
-        """The game with D^, or what it came to before we were stopped: a search need not end there again."""
+    def _cleared(self, exchange: Exchange) -> tuple[Outcome, Step | None]:
+        """What was played, or what came of it before we were stopped: a search need not end there again."""
         file, side = self.directory / EVALUATION, self.market.side
         sent = self.store.messages(self.round_id)[4:5]
         if sent and file.exists():
-            cleared = replace(Outcome.from_dict(_own(file)), price_names=side.price_names)
+            known = _own(file)
+            cleared = replace(Outcome.from_dict(known), price_names=side.price_names)
+            with reading(EVALUATION):
+                repair = None if known.get("repair") is None else Step.from_dict(known["repair"])
+                _ = _own_vector(repair)  # what is read here and asked for later must be there
             if not isinstance(sent[0], CommitmentMessage):
-                return cleared
+                return cleared, repair
             felt = frozen_vector(sent[0].body.values, len(side.felt_names), "the commitment")
-            return replace(cleared, felt=felt)
-        cleared = side.clear(exchange.released.values)
-        text = json.dumps(cleared.to_dict(), allow_nan=False, indent=1)
+            return replace(cleared, felt=felt), repair
+        cleared, repair = self._played(exchange)
+        content = cleared.to_dict() | {"repair": None if repair is None else repair.to_dict()}
+        text = json.dumps(content, allow_nan=False, indent=1)
         write_atomically(file, text + "\n", mode=OWNER_MODE)
-        return cleared
+        return cleared, repair
+
+    def _played(self, exchange: Exchange) -> tuple[Outcome, Step | None]:
+        """The game with D^; where that has no answer, with the nearest vector at which it has, step 3c.
+
+        The vector is ours alone: it is made of what was released and of our own game, and never sent.
+        """
+        side, released, log = self.market.side, exchange.released, StepLog()
+        cleared = side.clear(released.values)
+        if cleared.felt is not None:
+            return cleared, None
+        noisy = exchange.noisy.released.to_released()
+        own = repair_for_leader(log, noisy, released.values, side, prior=None)
+        repair = log.steps[0] if log.steps else None
+        if repair is None or own is None:
+            return cleared, repair
+        said = (
+            f"no answer was found at the released vector ({repair.output['reason']}); the game was played "
+            f"with a vector of the leader's own making, {repair.output['moved_l1']:.4g} {side.unit} from it "
+            "in all"
+        )
+        return replace(side.clear(own), explanation=said), repair
 
     def _written(self, exchange: Exchange, steps: list[Step]) -> Dossier:
         dossier = exchange.dossier(steps, self.market.side)
@@ -346,6 +387,11 @@ class LeaderRound:
                 ) from None
             self._sleep(wait * (0.5 + random.random()))  # noqa: S311 - leaders shall not all come at once
             wait = min(2.0 * wait, TUNING.longest_wait_s)
+
+
+def _own_vector(repair: Step | None) -> FloatArray | None:
+    values = None if repair is None else repair.output["values"]
+    return None if values is None else frozen_vector(values, len(values), "the leader's own vector")
 
 
 def _own(file: Path) -> Any:
