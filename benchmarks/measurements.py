@@ -3,8 +3,9 @@
 The gas market of the Northeast at a few stress cells, beside the burn of a commitment; nothing is published.
 Noisy measurements become the nearest demand that can be served; the table says how far the market's value and
 the entries are then off. Measured are the entries alone; entries and total, or totals of the zones,
-over all splits; entries and the market's value, whose sensitivity is the price cap times alpha. Beside them
-stands what no release with this promise can do better (:mod:`benchmarks.least_error`).
+over all splits; entries and the market's value, whose sensitivity is the price cap times alpha; entries and
+what they cost at the prices that the noisy entries lead to. Beside them stands what no release with this
+promise can do better (:mod:`benchmarks.least_error`).
 ``--figure FILE`` draws the effect of the split; ``--leader`` bounds the error of the leader's cost instead,
 where it feels what gas costs (minutes).
 """
@@ -81,6 +82,22 @@ class Market:
         bands, limits = Bands(value, 0.001 * abs(value)), SearchLimits(seconds=5.0)
         return self.errors(self.restorer.restore(entries, bands, self.bounds, limits=limits).parameter)
 
+    def with_priced_total(self, alpha: float, seed: int) -> Errors:
+        """Half of epsilon on the entries, half on their sum weighted by the prices that these lead to.
+
+        One entry moves that sum by at most the dearest weight, here 1, times alpha.
+        """
+        scale = 2.0 * alpha
+        rng = np.random.default_rng(seed)
+        noisy = self.demand + rng.laplace(scale=scale, size=self.demand.size)
+        first = self.follower.solve(self.restorer.restore(noisy, Bands(), self.bounds).parameter)
+        prices = self.follower.parameter_map.T @ first.prices
+        weights = prices / np.abs(prices).max()
+        missed = weights @ (noisy - self.demand) - rng.laplace(scale=scale)
+        # The nearest to both measurements, which are equally exact.
+        nearest = noisy - missed / (1.0 + weights @ weights) * weights
+        return self.errors(self.restorer.restore(nearest, Bands(), self.bounds).parameter)
+
     def least_error(self, alpha: float) -> float:
         """Per cent of the value that any release is off by in the mean on the worst of some demands."""
         return 100.0 * least_mean_error(self._along(alpha, self._value), 1.0) / self.value
@@ -152,6 +169,7 @@ def table(markets: list[Market], draws: int) -> Iterator[tuple[float, str, Error
             for share in SHARES
         }
         runs["value 0.5"] = partial(Market.with_value, alpha=alpha)
+        runs["priced total 0.5"] = partial(Market.with_priced_total, alpha=alpha)
         for name, run in runs.items():
             yield alpha, name, means(markets, draws, run)
 
@@ -206,11 +224,11 @@ def main() -> None:
         rows.append((alpha, name, errors))
         mark = " <- default" if name == f"{ZONES} {chosen[alpha]:g}" else ""
         print(
-            f"{alpha:>6g} MWh  {name:<14} value {errors[0]:6.3f} %, L1 {errors[1]:8.0f} MWh{mark}", flush=True
+            f"{alpha:>6g} MWh  {name:<16} value {errors[0]:6.3f} %, L1 {errors[1]:8.0f} MWh{mark}", flush=True
         )
     for alpha in ALPHAS:
         least = float(np.mean([market.least_error(alpha) for market in markets]))
-        print(f"{alpha:>6g} MWh  {'any release':<14} value {least:6.3f} % at the least")
+        print(f"{alpha:>6g} MWh  {'any release':<16} value {least:6.3f} % at the least")
     if options.figure is not None:
         draw(rows, chosen, options.figure)
 
