@@ -106,7 +106,8 @@ def price_map(kind):
         text=alt.Text("price:Q", format=".0f"), color=dark
     )
     names = at.mark_text(dy=-22, fontSize=11, color="#333").encode(text="bus:N")
-    return (wire + circles + numbers + names).properties(width=230, height=210, title=kind)
+    ground = at.mark_text(dy=-22, fontSize=11, stroke="white", strokeWidth=4).encode(text="bus:N")
+    return (wire + ground + circles + numbers + names).properties(width=230, height=210, title=kind)
 
 
 chart = alt.hconcat(*map(price_map, answers))
