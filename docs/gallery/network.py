@@ -92,7 +92,7 @@ shades = alt.Scale(domain=[0, 140], range=["#fff3d6", "#e69f00", "#8a3b00"])
 color = alt.Color("price:Q", scale=shades, legend=None)
 plane = {
     "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.3, 3.2])),
-    "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.2, 2.9])),
+    "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.2, 3.0])),
 }
 
 
