@@ -3,10 +3,14 @@
 import re
 from typing import Any
 
+# Letters above which a cell is a phrase, and a sentence.
+_PHRASE, _SENTENCE = 20, 80
 _FROM_ELSEWHERE = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"></script>')
 _PICTURE = re.compile(r'(?<=<p>)<img [^>]*src="([^"]+\.svg)"[^>]*>')
 _ROLE = re.compile(r":(?:class|func|meth|mod|math):<code>(?:~[\w.]*\.)?([^<]*</code>)")
 _LONG_NAME = re.compile(r"(?<=<td><code>)\w{25,}(?=</code>)")
+_CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 _CODE_FOLLOWS = re.compile(r"(<p>)?::</p>")
 
 
@@ -14,8 +18,17 @@ def on_page_content(html: str, **_: Any) -> str:
     """Link pictures to themselves, let long names in tables break, show Sphinx's marks as what they mean."""
     html = _PICTURE.sub(r'<a href="\1" title="Full size">\g<0></a>', html)
     html = _LONG_NAME.sub(lambda found: found[0].replace("_", "_<wbr>"), html)
+    html = _CELL.sub(_with_room, html)
     html = _ROLE.sub(r"<code>\1", html)
     return _CODE_FOLLOWS.sub(lambda found: "" if found[1] else ":</p>", html)
+
+
+def _with_room(cell: re.Match[str]) -> str:
+    """Mark cells of prose: beside code that does not break, phones would show a word a line."""
+    words = _TAG.sub("", cell[1])
+    if len(words) <= _PHRASE or " " not in words:
+        return cell[0]
+    return f'<td class="{"prose" if len(words) > _SENTENCE else "phrase"}">{cell[1]}</td>'
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:

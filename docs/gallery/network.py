@@ -92,7 +92,7 @@ shades = alt.Scale(domain=[0, 140], range=["#fff3d6", "#e69f00", "#8a3b00"])
 color = alt.Color("price:Q", scale=shades, legend=None)
 plane = {
     "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.3, 3.2])),
-    "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.2, 2.9])),
+    "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.2, 3.0])),
 }
 
 
@@ -106,7 +106,8 @@ def price_map(kind):
         text=alt.Text("price:Q", format=".0f"), color=dark
     )
     names = at.mark_text(dy=-22, fontSize=11, color="#333").encode(text="bus:N")
-    return (wire + circles + numbers + names).properties(width=230, height=210, title=kind)
+    ground = at.mark_text(dy=-22, fontSize=11, stroke="white", strokeWidth=4).encode(text="bus:N")
+    return (wire + ground + circles + numbers + names).properties(width=230, height=210, title=kind)
 
 
 chart = alt.hconcat(*map(price_map, answers))

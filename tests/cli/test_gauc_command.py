@@ -13,6 +13,7 @@ from tests.markets.two_node import solved
 from typer.testing import CliRunner
 
 from ppsm.cli import app
+from ppsm.errors import InputError
 from ppsm.markets import GasAwareCommitment
 
 GAUC = ["gauc", "--case", "two_node", "--power-stress", "0", "--json"]
@@ -37,6 +38,22 @@ def test_command(tmp_path: Path) -> None:
     done = runner.invoke(app, [*GAUC, "--demand", str(demand)])
     assert done.exit_code == 1
     assert "lacks 100 MWh" in json.loads(done.stdout)["explanation"]
+
+
+def test_a_file_in_kwh_needs_its_unit(tmp_path: Path) -> None:
+    demand = tmp_path / "demand.csv"
+    demand.write_text("node;demand\nhomes;2400000,0\n")
+    with pytest.raises(InputError, match="does not say the unit"):
+        CliRunner().invoke(app, [*GAUC, "--demand", str(demand)], catch_exceptions=False)
+    done = CliRunner().invoke(app, [*GAUC, "--demand", str(demand), "--demand-unit", "kWh"])
+    assert done.exit_code == 1
+    assert "lacks 100 MWh" in json.loads(done.stdout)["explanation"]
+
+
+@pytest.mark.parametrize("option", [["--demand-unit", "kWh"], ["--demand-sheet", "day"]])
+def test_a_unit_or_a_sheet_without_a_file_is_refused(option: list[str]) -> None:
+    with pytest.raises(InputError, match="say which with --demand"):
+        CliRunner().invoke(app, [*GAUC, "--gas-stress", "0", *option], catch_exceptions=False)
 
 
 def test_without_awareness_the_owners_lose_what_their_bids_do_not_cover() -> None:

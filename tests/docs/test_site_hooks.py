@@ -41,3 +41,12 @@ def test_no_page_loads_a_script_from_elsewhere() -> None:
     assert 'src="../assets/file-worker.js"' in HOOKS["on_post_page"](FROM_ELSEWHERE, page=page, config=None)
     nowhere = HOOKS["on_post_template"](FROM_ELSEWHERE, template_name="404.html", config=None)
     assert 'src="/assets/file-worker.js"' in nowhere
+
+
+def test_cells_of_prose_are_marked_for_phones() -> None:
+    cells = ["<code>x</code>", "a phrase of a few <em>words</em>", "a sentence " * 9]
+    html = HOOKS["on_page_content"]("".join(f"<td>{cell}</td>" for cell in cells))
+    assert html == "".join(
+        f"<td{mark}>{cell}</td>"
+        for mark, cell in zip(["", ' class="phrase"', ' class="prose"'], cells, strict=True)
+    )

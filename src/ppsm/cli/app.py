@@ -1,6 +1,7 @@
 """The Typer application that the command modules register on, and what all commands share."""
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -13,6 +14,8 @@ from ppsm import __version__
 EXIT_NO_ANSWER = 1
 EXIT_FILE = 6
 EXIT_INTERRUPTED = 130
+# With four columns of indent and a backslash 80 at most.
+_EXAMPLE_WIDTH = 74
 
 
 @contextmanager
@@ -33,19 +36,32 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
 
 
+def examples(*lines: str) -> str:
+    """The end of a command's help: what one types; a line is kept as it is, or folded as a shell reads it."""
+    return "\b\nExamples:\n" + "\n".join(f"  {_folded(line)}" for line in lines)
+
+
+def _folded(line: str) -> str:
+    """Long lines with backslashes before options: a narrow terminal would break them anywhere."""
+    first, *options = re.split(r" (?=--)", line)
+    rows = [first]
+    for option in options:
+        if len(rows[-1]) + len(option) < _EXAMPLE_WIDTH:
+            rows[-1] += f" {option}"
+        else:
+            rows.append(f"    {option}")
+    return " \\\n  ".join(rows)
+
+
 app = typer.Typer(
     name="ppsm",
     cls=_Commands,
     help="Privacy-preserving coordination of markets.",
+    epilog=examples("ppsm doctor", "ppsm demo", "ppsm release --help"),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain usage errors: one line that scripts can read, no boxes
 )
-
-
-def examples(*lines: str) -> str:
-    """The end of a command's help: what one types; each line is kept as it is."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def _show_version(wanted: bool) -> None:
@@ -62,7 +78,13 @@ def _common(
     ] = False,
     verbose: Annotated[
         int,
-        typer.Option("--verbose", "-v", count=True, help="Show what is done as it is done; -vv shows more."),
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            show_default=False,
+            help="Show what is done as it is done; -vv shows more.",
+        ),
     ] = 0,
 ) -> None:
     """Privacy-preserving coordination of markets."""

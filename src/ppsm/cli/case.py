@@ -22,8 +22,8 @@ from ppsm.extras import insist_on
 
 app = typer.Typer(help="Show, check, map and import cases.", no_args_is_help=True)
 
-CaseArgument = Annotated[str, typer.Argument(help="name of a built-in case, or a case directory")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+CaseArgument = Annotated[str, typer.Argument(help="A built-in case or a case directory.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command(epilog=examples("ppsm case show northeast", "ppsm case show northeast --json"))

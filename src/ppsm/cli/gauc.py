@@ -18,6 +18,7 @@ from ppsm.cases.stress import outside_calibration
 from ppsm.cli import options
 from ppsm.cli.app import EXIT_INTERRUPTED, EXIT_NO_ANSWER, app, examples
 from ppsm.cli.progress import Steps, steps
+from ppsm.cli.secret import insist_on_a_file
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 
@@ -43,7 +44,12 @@ def gauc(
     gas_stress: Annotated[
         float | None, typer.Option(help="Relative increase of all gas demands.", show_default="0")
     ] = None,
-    demand: Annotated[Path | None, typer.Option(help="CSV file node,demand_mwh instead of a stress.")] = None,
+    demand: Annotated[
+        Path | None,
+        typer.Option(help="A CSV file node,demand_mwh or an Excel workbook instead of a stress."),
+    ] = None,
+    demand_unit: options.DemandUnit = None,
+    demand_sheet: options.DemandSheet = None,
     time_limit: Annotated[float, typer.Option(help="Seconds; the best answer so far is kept.")] = math.inf,
     gap: Annotated[float, typer.Option(help="Relative gap that counts as proven.")] = 5e-4,
     cache: options.CacheDirectory = None,
@@ -74,8 +80,13 @@ def gauc(
         check_picture_path(map_file)
         if unaware:
             raise InputError("--map and --unaware were given: a map shows an aware answer; leave one out.")
+    insist_on_a_file(demand, demand_unit, demand_sheet)
     loaded = load_case(case)
-    vector = _demand(loaded, power_stress, gas_stress, demand)
+    _note(loaded, power_stress, gas_stress, demand)
+    if demand is None:
+        vector = loaded.demand_mwh(gas_stress or 0.0)
+    else:
+        vector = read_demand(demand, loaded, allow_negative=True, unit=demand_unit, sheet=demand_sheet)
     if unaware:
         _unaware(GasAwareCommitment(loaded, cache), power_stress, vector, gap, time_limit, as_json)
         return
@@ -191,16 +202,13 @@ def _prices_by_junction(case: Case, prices_usd_per_mwh: FloatArray) -> dict[str,
     }
 
 
-def _demand(case: Case, power_stress: float, gas_stress: float | None, file: Path | None) -> FloatArray:
-    """The demand to solve at; what a user may not expect of it is said on standard error."""
+def _note(case: Case, power_stress: float, gas_stress: float | None, file: Path | None) -> None:
+    """Say on standard error what a user may not expect of the demand."""
     notes = outside_calibration(case, power_stress, None if file is not None else gas_stress or 0.0)
     if file is not None and gas_stress is not None:
         notes.append(f"the demand is that of '{file}', so that --gas-stress is not used.")
     for note in notes:
         sys.stderr.write(f"note: {note}\n")
-    return (
-        case.demand_mwh(gas_stress or 0.0) if file is None else read_demand(file, case, allow_negative=True)
-    )
 
 
 def _progress(say: Steps) -> Any:

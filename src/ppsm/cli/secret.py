@@ -23,6 +23,7 @@ def read_secret(
     sheet: str | None = None,
 ) -> Sensitive:
     """The demand of a file or of the case at a gas stress; exactly one of them must be given."""
+    insist_on_a_file(demand, unit, sheet)
     if demand is not None and gas_stress is None:
         vector = read_demand(demand, case, plausible=False, unit=unit, sheet=sheet)
     elif gas_stress is not None and demand is None:
@@ -33,6 +34,12 @@ def read_secret(
             f"{given} of --gas-stress and --demand was given: say where the demand is from with one of them."
         )
     return Sensitive(vector, dataset=dataset, unit="MWh", entry_names=case.delivery_ids)
+
+
+def insist_on_a_file(demand: Path | None, unit: str | None, sheet: str | None) -> None:
+    """Refuse a unit or a sheet of a file that nobody has given."""
+    if demand is None and not (unit is None and sheet is None):
+        raise InputError("--demand-unit and --demand-sheet are of a file: say which with --demand.")
 
 
 def owner_directory(directory: Path) -> Path:

@@ -55,9 +55,9 @@ def serve(
     ledger: Annotated[Path, typer.Option(help="The privacy ledger, with a grant for the policy's data set.")],
     policy: Annotated[Path, typer.Option(help="What is allowed to whom, a TOML file.")],
     identity: IdentityOption = Path("identity"),
-    demand: Annotated[
-        Path | None, typer.Option(help="The secret demand: a CSV file node,demand_mwh instead of a stress.")
-    ] = None,
+    demand: options.DemandFile = None,
+    demand_unit: options.DemandUnit = None,
+    demand_sheet: options.DemandSheet = None,
     gas_stress: options.GasStress = None,
     rounds: Annotated[
         Path, typer.Option(help="Directory for rounds: what was said, dossiers, transcripts.")
@@ -79,7 +79,7 @@ def serve(
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     rules, who, loaded = Policy.read(policy), Identity.read(identity), load_case(case)
-    secret = read_secret(loaded, demand, gas_stress, rules.dataset)
+    secret = read_secret(loaded, demand, gas_stress, rules.dataset, unit=demand_unit, sheet=demand_sheet)
     home = writable_directory(rounds)
     home.chmod(0o700)
     busy = f"another follower is at work in {home}: end it, or choose another --rounds."

@@ -19,10 +19,12 @@ from ppsm.markets.gauc.enumeration import (
     _Master,
     best_selection,
     day_patterns,
+    enumerate_commitments,
     list_commitments,
 )
 from ppsm.markets.model.commitment import UnitCommitment
 from ppsm.markets.model.followers import Followers
+from ppsm.markets.tuning import TUNING
 from ppsm.solvers.highs import solve_lp
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
@@ -212,3 +214,27 @@ def test_listing_respects_minimum_times_and_size() -> None:
     fleet = load_case("two_node").fleets[0]  # two units, minimum times of four hours
     assert day_patterns(fleet, 2) == [(0, 0), (1, 1), (2, 2)]
     assert list_commitments(UnitCommitment(load_case("medium")), 0.0) is None
+
+
+def test_the_listing_counts_what_minimum_times_leave() -> None:
+    case = load_case("two_node")
+    hours = len(case.load_shape)
+    assert math.prod((fleet.unit_count + 1) ** hours for fleet in case.fleets) > TUNING.largest_listing
+    listing = list_commitments(UnitCommitment(case), 0.0)
+    assert listing is not None
+    assert len(listing) <= math.prod(len(day_patterns(fleet, hours)) for fleet in case.fleets)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 8])
+def test_the_listing_and_the_cuts_find_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    followers, demand = one_hour(seed), small_game(seed)[1]
+
+    def found() -> tuple[float, float]:
+        result = enumerate_commitments(followers, 0.0, demand, None, 1e-7, lambda: 600.0)
+        assert result.finished
+        assert result.answer is not None
+        return result.answer.power.leader_cost_usd, result.bound_usd
+
+    listed = found()
+    monkeypatch.setattr("ppsm.markets.gauc.enumeration.list_commitments", lambda *_: None)
+    assert found() == pytest.approx(listed, rel=1e-6)

@@ -262,11 +262,14 @@ def list_commitments(commitment: UnitCommitment, power_stress: float) -> list[tu
     """
     case = commitment.system.case
     hours = len(case.load_shape)
-    if math.prod((fleet.unit_count + 1) ** hours for fleet in case.fleets) > TUNING.largest_listing:
+    if any((fleet.unit_count + 1) ** hours > TUNING.largest_listing for fleet in case.fleets):
+        return None
+    patterns = [day_patterns(fleet, hours) for fleet in case.fleets]  # minimum times leave a few of many
+    if math.prod(map(len, patterns)) > TUNING.largest_listing:
         return None
     energy = _HourlyCost(commitment, power_stress)
     found = []
-    for rows in itertools.product(*(day_patterns(fleet, hours) for fleet in case.fleets)):
+    for rows in itertools.product(*patterns):
         dispatch = sum(energy.of(hour, now) for hour, now in enumerate(zip(*rows, strict=True)))
         if math.isfinite(dispatch):
             on = np.array(rows, dtype=np.int64)
