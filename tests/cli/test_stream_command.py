@@ -89,6 +89,23 @@ def test_a_wrong_table_is_refused_before_anything_is_charged(place: Path) -> Non
     assert Ledger(place / "ledger.db").entries() == entries
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--days", "nothing"],
+        ["--shape", "nothing.csv"],
+        ["--ledger", "nothing.db"],
+        ["--window", "0"],
+        ["--power-stress", "-2"],
+    ],
+    ids=lambda each: each[0],
+)
+def test_what_is_refused_leaves_no_directory(place: Path, wrong: list[str]) -> None:
+    with pytest.raises((InputError, LedgerError)):
+        _stream(place, "days", *wrong)
+    assert not (place / "out").exists()
+
+
 def test_a_day_has_one_shape(place: Path) -> None:
     with (place / "shape.csv").open("a") as file:
         file.write("\n2026-01-03,0.2\n")
