@@ -151,3 +151,10 @@ def test_the_page_counts_all_releases_of_the_data_set(place: Path) -> None:
     _stream(place, "days")
     # Two samples of the stream, and the other one.
     assert "(epsilon = 3 in all)" in (place / "out" / "page.html").read_text()
+
+
+def test_windows_of_the_page_are_days_of_the_calendar(place: Path) -> None:
+    """Two releases in a row are no window where a day between them was left out."""
+    (place / "days" / "2026-01-02.csv").unlink()
+    assert _stream(place, "days")["sampled"] == 2
+    assert "epsilon 1 of 1" in (place / "out" / "page.html").read_text()
