@@ -143,6 +143,17 @@ def test_every_refusal_says_what_to_type_for_a_stream(place: Path, monkeypatch: 
     assert CliRunner().invoke(app, ["stream", *options, *files]).exit_code == 0
 
 
+def test_a_recipient_needs_a_budget_for_windows_not_for_one_release(place: Path) -> None:
+    with pytest.raises(BudgetExceededError) as refused:
+        _stream(place, "days", "--recipient", "grid", "--policy", "absorption")
+    typed = re.findall(r"'ppsm (ledger grant [^']+)'", str(refused.value))[-1]
+    assert typed.endswith(f"{DATASET} --recipient grid --epsilon 1.0 --window 2")
+    assert not (place / "out").exists()
+    assert CliRunner().invoke(app, typed.split()).exit_code == 0
+    assert _stream(place, "days", "--recipient", "grid", "--policy", "absorption")["days"] == 3
+    assert Ledger(place / "ledger.db").balance(DATASET, "grid").days.largest(2) <= 1
+
+
 def test_the_page_counts_all_releases_of_the_data_set(place: Path) -> None:
     keeper = LedgerKeeper(place / "ledger.db")
     keeper.grant(DATASET, epsilon=2.0)

@@ -160,6 +160,10 @@ def test_other_settings_are_refused(tmp_path: Path, game: GameCoordination, ledg
     _run(tmp_path, game, ledger, count=1)
     with pytest.raises(InputError, match=r"other policy \(begun with Absorption\(.*\), now Daily\(\)\):"):
         _run(tmp_path, game, ledger, Daily(), count=1)
+    twice = replace(settings(), promise=Promise(alpha=2.0, epsilon=2.0, window=3))
+    run = StreamRun(twice, lambda _: game, directory=tmp_path / "out", ledger=ledger)
+    with pytest.raises(InputError, match=r"other epsilon \(begun with 1.0, now 2.0\): give"):
+        list(run.release(days(game.entry_names, 1)))
 
 
 def test_other_bounds_and_zones_are_refused(

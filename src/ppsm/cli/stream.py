@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -90,7 +91,7 @@ def stream(
     settings = _settings(alpha, epsilon, window, policy, recipient)
     named = dataset or f"gas-demand/{loaded.name}/daily"
     found = _days(loaded, days, shape, named, demand_unit, demand_sheet)
-    book = None if seed is not None else _ledger(ledger, named, alpha, epsilon, window)
+    book = None if seed is not None else _ledger(ledger, named, recipient, alpha, epsilon, window)
     directory = writable_directory(out)  # once nothing that was given is refused
     from ppsm.experiments.pages import stream_owner_page, stream_page
 
@@ -121,11 +122,22 @@ def stream(
     typer.echo(f"Page to share: {page}\nFor the owner only: {owner / PAGE}")
 
 
-def _ledger(file: Path | None, dataset: str, alpha: float, epsilon: float, window: int) -> Ledger:
+def _ledger(
+    file: Path | None, dataset: str, recipient: str | None, alpha: float, epsilon: float, window: int
+) -> Ledger:
+    """The ledger, where everybody who is to be charged has a budget; charges would ask for a day's part."""
     from ppsm.mechanism import PPSM
     from ppsm.owner.private_release import open_ledger
+    from ppsm.privacy.ledger.balance import no_budget
+    from ppsm.privacy.ledger.place import ledger_command
 
-    return open_ledger(file, dataset, PPSM(alpha=alpha, epsilon=epsilon), window=window)
+    book = open_ledger(file, dataset, PPSM(alpha=alpha, epsilon=epsilon), window=window)
+    known = {(each.dataset, each.recipient) for each in book.balances()}
+    if recipient is not None and (dataset, recipient) not in known:
+        to = f"{dataset} --recipient {quote(recipient)}"
+        remedy = f"{ledger_command('grant', book.path)} {to} --epsilon {epsilon!r} --window {window}"
+        raise no_budget(f"{dataset}' for '{recipient}", remedy)
+    return book
 
 
 def _days(

@@ -290,6 +290,8 @@ def _what_differs(file: Path, text: str) -> str:
         begun = json.loads(file.read_bytes())
         if isinstance(begun, dict):
             changed = [name for name in now if begun.get(name) != now[name]]
+            if {"alpha", "epsilon"} & set(changed):
+                changed.remove("mechanism")  # which says them again
             lists = {"entries", "bounds", "zones"}  # too long to be quoted
             return " and ".join(
                 name if name in lists else f"{name} (begun with {begun.get(name)}, now {now[name]})"
