@@ -354,6 +354,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("year", nargs="?", choices=sorted(YEARS), default="northeast")
     parser.add_argument("--days", type=int, default=DAYS, help="how many are cleared, spread over the year")
+    parser.add_argument("--skip", type=int, default=0, help="how many of that order another run has cleared")
     parser.add_argument("--seed", type=int, default=12, help="of the year")
     parser.add_argument("--noise", type=int, default=13, help="seed of the noise")
     parser.add_argument("--variants", nargs="*", choices=sorted(VARIANTS), default=list(VARIANTS))
@@ -367,7 +368,7 @@ def main() -> None:
     asked = trial(options.year, options.variants, options)
     totals = [values.sum() for values in asked.year.truth]
     print(f"{options.year}: {min(totals):,.0f} to {max(totals):,.0f} a day, alpha {asked.year.alpha:g}")
-    days = spread_out(DAYS)[: options.days]
+    days = spread_out(DAYS)[options.skip : options.skip + options.days]
     for number, index in enumerate(days, 1):
         asked.clear(index)
         print(f"{number} of {len(days)} days, {time.process_time():,.0f} s of CPU time", end="\r", flush=True)

@@ -89,6 +89,23 @@ def test_a_wrong_table_is_refused_before_anything_is_charged(place: Path) -> Non
     assert Ledger(place / "ledger.db").entries() == entries
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--days", "nothing"],
+        ["--shape", "nothing.csv"],
+        ["--ledger", "nothing.db"],
+        ["--window", "0"],
+        ["--power-stress", "-2"],
+    ],
+    ids=lambda each: each[0],
+)
+def test_what_is_refused_leaves_no_directory(place: Path, wrong: list[str]) -> None:
+    with pytest.raises((InputError, LedgerError)):
+        _stream(place, "days", *wrong)
+    assert not (place / "out").exists()
+
+
 def test_a_day_has_one_shape(place: Path) -> None:
     with (place / "shape.csv").open("a") as file:
         file.write("\n2026-01-03,0.2\n")
@@ -126,6 +143,17 @@ def test_every_refusal_says_what_to_type_for_a_stream(place: Path, monkeypatch: 
     assert CliRunner().invoke(app, ["stream", *options, *files]).exit_code == 0
 
 
+def test_a_recipient_needs_a_budget_for_windows_not_for_one_release(place: Path) -> None:
+    with pytest.raises(BudgetExceededError) as refused:
+        _stream(place, "days", "--recipient", "grid", "--policy", "absorption")
+    typed = re.findall(r"'ppsm (ledger grant [^']+)'", str(refused.value))[-1]
+    assert typed.endswith(f"{DATASET} --recipient grid --epsilon 1.0 --window 2")
+    assert not (place / "out").exists()
+    assert CliRunner().invoke(app, typed.split()).exit_code == 0
+    assert _stream(place, "days", "--recipient", "grid", "--policy", "absorption")["days"] == 3
+    assert Ledger(place / "ledger.db").balance(DATASET, "grid").days.largest(2) <= 1
+
+
 def test_the_page_counts_all_releases_of_the_data_set(place: Path) -> None:
     keeper = LedgerKeeper(place / "ledger.db")
     keeper.grant(DATASET, epsilon=2.0)
@@ -134,3 +162,10 @@ def test_the_page_counts_all_releases_of_the_data_set(place: Path) -> None:
     _stream(place, "days")
     # Two samples of the stream, and the other one.
     assert "(epsilon = 3 in all)" in (place / "out" / "page.html").read_text()
+
+
+def test_windows_of_the_page_are_days_of_the_calendar(place: Path) -> None:
+    """Two releases in a row are no window where a day between them was left out."""
+    (place / "days" / "2026-01-02.csv").unlink()
+    assert _stream(place, "days")["sampled"] == 2
+    assert "epsilon 1 of 1" in (place / "out" / "page.html").read_text()

@@ -27,6 +27,7 @@ from ppsm.privacy import (
 from ppsm.privacy.record import Asked
 from ppsm.streams.day_files import Kept, ReleasedDay
 from ppsm.streams.policies import Absorption, Daily, Distribution, Policy, Regular
+from ppsm.streams.promise import Promise
 from ppsm.streams.stream_run import StreamDay, StreamRun
 from tests.streams.small import DATASET, UNIT, USUAL, days, ledger_for, market, settings
 
@@ -159,6 +160,10 @@ def test_other_settings_are_refused(tmp_path: Path, game: GameCoordination, ledg
     _run(tmp_path, game, ledger, count=1)
     with pytest.raises(InputError, match=r"other policy \(begun with Absorption\(.*\), now Daily\(\)\):"):
         _run(tmp_path, game, ledger, Daily(), count=1)
+    twice = replace(settings(), promise=Promise(alpha=2.0, epsilon=2.0, window=3))
+    run = StreamRun(twice, lambda _: game, directory=tmp_path / "out", ledger=ledger)
+    with pytest.raises(InputError, match=r"other epsilon \(begun with 1.0, now 2.0\): give"):
+        list(run.release(days(game.entry_names, 1)))
 
 
 def test_other_bounds_and_zones_are_refused(
@@ -173,6 +178,51 @@ def test_other_bounds_and_zones_are_refused(
     for other, what in ((wider, "bounds"), (zoned, "zones")):
         with pytest.raises(InputError, match=f"of a stream with other {what}:"):
             _run(tmp_path, other, ledger, count=2)
+
+
+def test_a_later_day_of_another_market_is_refused_before_it_is_charged(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    least, largest = game.public_bounds
+    zoned = GameCoordination(
+        freight_game(), unit=game.unit, bounds=(least, largest), zones=["east", "east", "west"]
+    )
+    every = days(game.entry_names, 3)
+    of_others = replace(
+        every[1],
+        secret=Sensitive(USUAL, dataset="others", unit=UNIT, entry_names=game.entry_names, day="2026-01-02"),
+    )
+    turned = replace(
+        every[1],
+        secret=Sensitive(
+            USUAL, dataset=DATASET, unit=UNIT, entry_names=game.entry_names[::-1], day="2026-01-02"
+        ),
+    )
+
+    def refused(words: str, second: StreamDay, *, other: bool = False) -> None:
+        run = StreamRun(
+            settings(),
+            lambda day: zoned if other and day == second.public.day else game,
+            directory=tmp_path / "out",
+            ledger=ledger,
+        )
+        with pytest.raises(InputError, match=words):
+            list(run.release([every[0], second, every[2]]))
+        assert {entry.day for entry in ledger.entries()} <= {"", "2026-01-01"}
+
+    refused("with other zones: give the same again for 2026-01-02", every[1], other=True)
+    refused(r"with other dataset \(begun with orders/daily, now others\)", of_others)
+    refused("name the data as the game does", turned)
+
+
+def test_settings_of_a_stream_whose_first_day_was_refused_bind_nobody(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    asks_too_much = replace(settings(), promise=Promise(alpha=2.0, epsilon=2.0, window=3))
+    run = StreamRun(asks_too_much, lambda _: game, directory=tmp_path / "out", ledger=ledger)
+    with pytest.raises(BudgetExceededError):
+        list(run.release(days(game.entry_names, 1)))
+    assert len(_run(tmp_path, game, ledger, count=2)) == 2
 
 
 def test_days_of_seeded_noise_do_not_go_on_as_private_ones(

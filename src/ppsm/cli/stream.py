@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,9 +25,11 @@ from ppsm.files import OWNER_MODE, write_atomically
 from ppsm.privacy import Ledger, Sensitive
 
 if TYPE_CHECKING:
-    from ppsm.streams.stream_run import StreamDay, StreamRun
+    from ppsm.streams.stream_run import Settings, StreamDay, StreamRun
 
 PAGE = "page.html"
+# A clearing is to say whether a day has an answer, not the cheapest: closer, a first day takes twice as long.
+CLEARING_GAP = 0.01
 
 
 class PolicyName(StrEnum):
@@ -85,21 +88,23 @@ def stream(
     """
     loaded = load_case(case)
     check_stress(loaded, power_stress, None)
-    directory = writable_directory(out)
+    settings = _settings(alpha, epsilon, window, policy, recipient)
     named = dataset or f"gas-demand/{loaded.name}/daily"
     found = _days(loaded, days, shape, named, demand_unit, demand_sheet)
-    book = None if seed is not None else _ledger(ledger, named, alpha, epsilon, window)
+    book = None if seed is not None else _ledger(ledger, named, recipient, alpha, epsilon, window)
+    directory = writable_directory(out)  # once nothing that was given is refused
     from ppsm.experiments.pages import stream_owner_page, stream_page
 
     owner = owner_directory(directory)
     with steps(len(found)) as say:
         say("building the markets")
-        run = _run(loaded, power_stress, alpha, epsilon, window, policy, recipient, directory, book, seed)
+        run = _run(loaded, power_stress, settings, directory, book, seed)
         released = []
         there = {file.stem for file in (directory / "days").glob("*.json")}
-        for each, day in zip(run.release(found), found, strict=True):
+        say("at work on the first day")
+        for each in run.release(found):
             released.append(each)
-            name = day.public.day.isoformat()
+            name = each.day.isoformat()
             say(f"{'was there:' if name in there else 'released'} {name}", len(released))
         page = directory / PAGE
         write_atomically(page, stream_page(released, window, epsilon))
@@ -117,11 +122,22 @@ def stream(
     typer.echo(f"Page to share: {page}\nFor the owner only: {owner / PAGE}")
 
 
-def _ledger(file: Path | None, dataset: str, alpha: float, epsilon: float, window: int) -> Ledger:
+def _ledger(
+    file: Path | None, dataset: str, recipient: str | None, alpha: float, epsilon: float, window: int
+) -> Ledger:
+    """The ledger, where everybody who is to be charged has a budget; charges would ask for a day's part."""
     from ppsm.mechanism import PPSM
     from ppsm.owner.private_release import open_ledger
+    from ppsm.privacy.ledger.balance import no_budget
+    from ppsm.privacy.ledger.place import ledger_command
 
-    return open_ledger(file, dataset, PPSM(alpha=alpha, epsilon=epsilon), window=window)
+    book = open_ledger(file, dataset, PPSM(alpha=alpha, epsilon=epsilon), window=window)
+    known = {(each.dataset, each.recipient) for each in book.balances()}
+    if recipient is not None and (dataset, recipient) not in known:
+        to = f"{dataset} --recipient {quote(recipient)}"
+        remedy = f"{ledger_command('grant', book.path)} {to} --epsilon {epsilon!r} --window {window}"
+        raise no_budget(f"{dataset}' for '{recipient}", remedy)
+    return book
 
 
 def _days(
@@ -170,31 +186,34 @@ def _day_of(file: Path) -> date:
     return day
 
 
-def _run(
-    case: Case,
-    power_stress: float,
-    alpha: float,
-    epsilon: float,
-    window: int,
-    policy: PolicyName,
-    recipient: str | None,
-    directory: Path,
-    ledger: Ledger | None,
-    seed: int | None,
-) -> "StreamRun":
-    from ppsm.coordinations import GaucCoordination
+def _settings(
+    alpha: float, epsilon: float, window: int, policy: PolicyName, recipient: str | None
+) -> "Settings":
     from ppsm.mechanism import PPSM
     from ppsm.streams.policies import POLICIES
     from ppsm.streams.promise import Promise
-    from ppsm.streams.stream_run import Settings, StreamRun
+    from ppsm.streams.stream_run import Settings
 
-    settings = Settings(
+    return Settings(
         promise=Promise(alpha=alpha, epsilon=epsilon, window=window),
         policy=POLICIES[policy.value](),
         mechanism=PPSM(alpha=alpha),
         purpose="daily coordination of gas and power markets",
         recipient=recipient,
     )
+
+
+def _run(
+    case: Case,
+    power_stress: float,
+    settings: "Settings",
+    directory: Path,
+    ledger: Ledger | None,
+    seed: int | None,
+) -> "StreamRun":
+    from ppsm.coordinations import GaucCoordination
+    from ppsm.streams.stream_run import StreamRun
+
     # Any valid commitment says whether a day can be cleared; proving each would take most of the time.
-    game = GaucCoordination(case, power_stress, proof=False)
+    game = GaucCoordination(case, power_stress, gap=CLEARING_GAP, proof=False)
     return StreamRun(settings, lambda _: game, directory=directory, ledger=ledger, seed=seed)

@@ -324,7 +324,7 @@ def _theory_words(dossier: Dossier) -> str:
 def stream_page(days: Sequence[ReleasedDay], window: int, epsilon: float) -> str:
     """The page of a stream for everybody: budget, samples and clearing over the days."""
     losses = np.array([day.loss for day in days])
-    windows = np.convolve(losses, np.ones(window))[: losses.size]
+    windows = _windows_to(days, window)
     worst = float(losses.max(initial=0.0))
     sampled = f"{sum(day.sampled for day in days)} of {len(days)}"
     cleared = f"{sum(day.outcome.feasible for day in days)} of {len(days)}"
@@ -352,6 +352,14 @@ def stream_page(days: Sequence[ReleasedDay], window: int, epsilon: float) -> str
             f"{sum(day.pulled > 0 for day in days)}.",
         ],
     )
+
+
+def _windows_to(days: Sequence[ReleasedDay], window: int) -> FloatArray:
+    """What the window that ends with each day has lost, by the calendar: days may have been left out."""
+    dates = np.array([day.day for day in days], dtype="datetime64[D]")
+    until = np.concatenate([[0.0], np.cumsum([day.loss for day in days])])
+    first = np.searchsorted(dates, dates - np.timedelta64(window, "D"), side="right")
+    return np.asarray(until[1:] - until[first])
 
 
 def _all_releases(days: Sequence[ReleasedDay]) -> list[str]:

@@ -188,7 +188,7 @@ class Laplace:
     def _check(self, secret: Sensitive, coordination: FollowerSide, predictor: Predictor | None) -> None:
         """Refuse, before anything is charged, what would fail after it."""
         del predictor
-        _refuse_mismatch(secret.entry_names, secret.unit, coordination)
+        refuse_mismatch(secret.entry_names, secret.unit, coordination)
 
     def _provenances(self, predictor: Predictor | None) -> list[tuple[str, Provenance]]:
         """Where all that the later steps use beside the noise comes from, as far as it says so."""
@@ -205,7 +205,7 @@ class Laplace:
             )
 
     def _checked(self, noisy: Released, coordination: FollowerSide) -> Released:
-        _refuse_mismatch(require_released(noisy, "noisy demand").entry_names, noisy.unit, coordination)
+        refuse_mismatch(require_released(noisy, "noisy demand").entry_names, noisy.unit, coordination)
         self.refuse_other_noise(noisy)
         return noisy
 
@@ -235,7 +235,8 @@ class Laplace:
         )
 
 
-def _refuse_mismatch(found: tuple[str, ...], unit: str, coordination: FollowerSide) -> None:
+def refuse_mismatch(found: tuple[str, ...], unit: str, coordination: FollowerSide) -> None:
+    """Refuse entries of other names, or in another unit, than the game's."""
     names = coordination.entry_names
     if found != names:
         raise InputError(

@@ -26,6 +26,7 @@ from ppsm.arrays import FloatArray
 from ppsm.errors import FileFormatError, InputError, LedgerError
 from ppsm.files import alone, write_atomically
 from ppsm.mechanism.coordination import Coordination, FollowerSide, Outcome
+from ppsm.mechanism.first_step import refuse_mismatch
 from ppsm.mechanism.mechanisms import PPSM_p
 from ppsm.mechanism.predictors import Predictor
 from ppsm.privacy.distance import NoisyDistance
@@ -99,10 +100,10 @@ class Settings:
     def describe(self, dataset: str, market: FollowerSide, *, private: bool) -> str:
         """The settings as the text of a file: a stream goes on with the same ones only.
 
-        Estimates and measured totals rest on public bounds and zones, so these are settings too.
+        Estimates and measured totals rest on entries, public bounds and zones, so these are settings too.
         """
         content = {
-            "format": "ppsm-stream/1",
+            "format": "ppsm-stream/2",
             "dataset": dataset,
             "private": private,  # days of seeded noise must not go on as private ones
             "alpha": self.promise.alpha,
@@ -111,6 +112,8 @@ class Settings:
             "policy": repr(self.policy),
             "mechanism": repr(replace(self.mechanism, epsilon=self.promise.epsilon)),
             "knowledge": repr(self.knowledge),
+            "unit": market.unit,
+            "entries": list(market.entry_names),
             "bounds": repr([side.tolist() for side in market.public_bounds]),
             "zones": list(market.public_zones),
             "purpose": self.purpose,
@@ -153,11 +156,11 @@ class StreamRun:
 
     def release(self, days: Iterable[StreamDay]) -> Iterator[ReleasedDay]:
         """Release the days in order, each once; those that have a file already are read."""
-        (self._directory / "days").mkdir(parents=True, exist_ok=True)
-        self._owner.mkdir(mode=0o700, exist_ok=True)
         if self._ledger is not None:
             # Before the first question, not after it was charged.
             self._settings.mechanism.insist_on_provenance(self._settings.predictor, self._ledger)
+        (self._directory / "days").mkdir(parents=True, exist_ok=True)
+        self._owner.mkdir(mode=0o700, exist_ok=True)
         busy = f"another process is at work on the stream in {self._directory}: wait for it."
         with alone(self._owner / "stream.lock", busy):
             self._sweep()
@@ -165,8 +168,8 @@ class StreamRun:
             before = _Before()
             for day in days:
                 game = self._game(day.public.day)
+                self._insist_on_the_same_settings(day, game)
                 if stream is None:
-                    self._insist_on_the_same_settings(day.secret.dataset, game)
                     settings = self._settings
                     stream = Stream(
                         settings.promise,
@@ -186,16 +189,21 @@ class StreamRun:
             for half in place.glob(".*.part"):
                 half.unlink()
 
-    def _insist_on_the_same_settings(self, dataset: str, market: FollowerSide) -> None:
+    def _insist_on_the_same_settings(self, day: StreamDay, market: FollowerSide) -> None:
+        """On every day, since each has a game of its own."""
         file = self._directory / "stream.json"
-        text = self._settings.describe(dataset, market, private=self._seed is None)
-        if not file.exists():
+        text = self._settings.describe(day.secret.dataset, market, private=self._seed is None)
+        if not self._begun() or not file.exists():
             write_atomically(file, text)
         elif file.read_bytes() != text.encode():  # bytes, since a damaged file may be no text
             raise InputError(
                 f"{file} is damaged or of a stream with other {_what_differs(file, text)}: give the same "
-                "again, restore it, or choose another directory."
+                f"again for {day.public.day}, restore it, or choose another directory."
             )
+
+    def _begun(self) -> bool:
+        """Whether anything was drawn: settings of a stream whose first day was refused bind nobody."""
+        return any(any(place.glob("*.json")) for place in (self._directory / "days", self._owner))
 
     def _one(self, stream: Stream, day: StreamDay, game: Coordination, before: "_Before") -> ReleasedDay:
         file = self._directory / "days" / f"{day.public.day.isoformat()}.json"
@@ -206,6 +214,7 @@ class StreamRun:
             found = _read_again(stream, day.public, file)
             self._insist_on_charged(found)
             return found
+        refuse_mismatch(day.secret.entry_names, day.secret.unit, game)
         result = stream.run(day.public, self._meter(day, game, kept))
         released = self._repaired(result, game, before)
         released.write(file)
@@ -281,7 +290,9 @@ def _what_differs(file: Path, text: str) -> str:
         begun = json.loads(file.read_bytes())
         if isinstance(begun, dict):
             changed = [name for name in now if begun.get(name) != now[name]]
-            lists = {"bounds", "zones"}  # too long to be quoted
+            if {"alpha", "epsilon"} & set(changed):
+                changed.remove("mechanism")  # which says them again
+            lists = {"entries", "bounds", "zones"}  # too long to be quoted
             return " and ".join(
                 name if name in lists else f"{name} (begun with {begun.get(name)}, now {now[name]})"
                 for name in changed

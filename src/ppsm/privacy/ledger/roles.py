@@ -175,7 +175,8 @@ class Ledger(LedgerReader):
             own = books.balance(record.dataset, record.recipient)
             if own is None:
                 to = f"{record.dataset} --recipient {record.recipient}"
-                remedy = f"{grant} {to} --epsilon {record.epsilon!r}"
+                days = f" --window {balance.window}" if balance.window else ""  # else it lasts for one window
+                remedy = f"{grant} {to} --epsilon {record.epsilon!r}{days}"
                 raise no_budget(f"{record.dataset}' for '{record.recipient}", remedy)
             own.charge(amount, record.day, grant)
         return amount, balance.charge(amount, record.day, grant)
