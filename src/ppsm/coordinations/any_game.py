@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.bilevel.solve import solve_bilevel
 from ppsm.coordinations.fixed_prices import CostAtPrices, Public, Sides, decide_at_prices
-from ppsm.coordinations.nearest_answer import NearestAnswer
+from ppsm.coordinations.nearest_answer import Deadline, NearestAnswer
 from ppsm.coordinations.tuning import TUNING
-from ppsm.errors import InputError, ModelError
+from ppsm.errors import InputError, ModelError, SolverError
 from ppsm.fidelity.problem import Bands, Nearness, PublicBounds
 from ppsm.games.follower import Follower
 from ppsm.games.several_followers import Followers
@@ -178,12 +178,15 @@ class GameCoordination:
 
         A demand that has labels, such as a release or a Series, is aligned by them.
         """
+        return self._cleared(demand, self.time_limit)
+
+    def _cleared(self, demand: VectorLike, seconds: float) -> Outcome:
         insist_on_unit(demand, self.unit)
         shift = np.zeros(self._program.follower.shape[0])
         shift[self._seat.rows] = self._follower.parameter_map @ self._follower.checked(demand)
         moved = replace(self._program, follower=self._program.follower.shifted(shift))
         with watched() as watch:
-            found = solve_bilevel(moved, time_limit=self.time_limit)
+            found = solve_bilevel(moved, time_limit=seconds)
             watch.check()
         if not found.status.has_answer or found.follower_objective is None:
             return Outcome(found.status, None, found.leader_bound, None, {}, None, 1, found.explanation)
@@ -205,23 +208,34 @@ class GameCoordination:
 
     def repaired_for_leader(self, near: Nearness) -> LeaderRepair | None:
         """See :mod:`ppsm.coordinations.nearest_answer`; every vector that is returned was played with."""
-        played = self.clear(near.center)
+        deadline = Deadline.within(TUNING.nearest_seconds)
+
+        def cleared(vector: FloatArray) -> Outcome:
+            return self._cleared(vector, min(self.time_limit, deadline.left))
+
+        played = cleared(near.center)
         # Where it could not be told in time nothing is moved: that may be the only fault of the vector.
         if played.status is not Status.INFEASIBLE:
             return None
+        fragile: FloatArray | None = None
+        try:
+            for vector in self._nearest_answer(near, deadline).candidates():
+                if not cleared(vector).feasible:
+                    continue
+                if cleared(rounded(vector, TUNING.nearest_digits)).feasible:
+                    return LeaderRepair(vector, played.explanation)
+                fragile = vector if fragile is None else fragile
+        except SolverError:
+            if fragile is None:
+                raise
+        return LeaderRepair(fragile, played.explanation)
+
+    def _nearest_answer(self, near: Nearness, deadline: Deadline) -> NearestAnswer:
         entries = self._follower.parameter_map.tocoo()
         rows = np.arange(self._program.follower.shape[0])[self._seat.rows][entries.row]
         shape = self._program.follower.shape[0], near.center.size
         of_all = sp.csr_array((entries.data, (rows, entries.col)), shape=shape)
-        search = NearestAnswer(self._program, of_all, near, PublicBounds(*self._bounds))
-        fragile: FloatArray | None = None
-        for vector in search.candidates():
-            if not self.clear(vector).feasible:
-                continue
-            if self.clear(rounded(vector, TUNING.nearest_digits)).feasible:
-                return LeaderRepair(vector, played.explanation)
-            fragile = vector if fragile is None else fragile
-        return LeaderRepair(fragile, played.explanation)
+        return NearestAnswer(self._program, of_all, near, PublicBounds(*self._bounds), deadline)
 
     def without_memory(self) -> "GameCoordination":
         """Itself: every solve begins from nothing."""

@@ -25,8 +25,10 @@ class CoordinationTuning:
         Of unit commitment in step 2b, which is a prediction.
     decision_feasibility
         By which rows of that unit commitment may be violated.
-    nearest_gap, nearest_seconds
+    nearest_gap
         Of the game that finds the nearest vector at which the leader has an answer.
+    nearest_seconds
+        For all of that: two searches, and playing with what they find.
     nearest_weights
         Entries that are known better than this many times the weight of the others are not told apart.
     nearest_margin, nearest_share
@@ -52,7 +54,7 @@ class CoordinationTuning:
     decision_gap: float = 0.01
     decision_feasibility: float = 1e-7
     nearest_gap: float = 1e-4
-    nearest_seconds: float = 60.0
+    nearest_seconds: float = 120.0
     nearest_weights: float = 1e6
     nearest_margin: float = 0.01
     nearest_share: float = 1e-4

@@ -165,6 +165,7 @@ class StreamRun:
             before = _Before()
             for day in days:
                 game = self._game(day.public.day)
+                self._settings.mechanism.insist_on_game(game, self._settings.predictor)
                 if stream is None:
                     self._insist_on_the_same_settings(day.secret.dataset, game)
                     settings = self._settings
