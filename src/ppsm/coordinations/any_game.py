@@ -14,7 +14,13 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.coordinations.fixed_prices import CostAtPrices, Public, Sides, decide_at_prices
+from ppsm.coordinations.fixed_prices import (
+    CostAtPrices,
+    FixedPriceDecision,
+    Public,
+    Sides,
+    decide_at_prices,
+)
 from ppsm.coordinations.nearest_answer import Deadline, NearestAnswer
 from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import InputError, ModelError, SolverError
@@ -142,8 +148,13 @@ class GameCoordination:
     def decide(self, demand: FloatArray, prices: FloatArray | None) -> Decision:
         """The leader's problem with prices fixed, see :mod:`ppsm.coordinations.fixed_prices`."""
         minimised = None if prices is None else self._follower.sign * self._checked_prices(prices)
-        public = Public(self._follower.checked(demand), *self._bounds)
-        found = decide_at_prices(self._sides, self._follower.parameter_map, public, minimised)
+        estimate = self._follower.checked(demand)
+        try:
+            found = self._decided(estimate, minimised)
+        except SolverError:
+            # Noise so far beyond the game's own numbers leaves solvers no digits for these.
+            far = TUNING.far_numbers * self._program.follower.bound_sizes.max(initial=0.0)
+            found = self._decided(np.clip(estimate, -far, far), minimised)
         if found is None:
             raise InputError(
                 "the leader has no decision that any demand within the public bounds allows: mend the game "
@@ -151,6 +162,11 @@ class GameCoordination:
             )
         felt = np.concatenate([found.variables, found.felt_answers])
         return Decision(felt, self.felt_names, self.felt_unit, found.cost, found.status)
+
+    def _decided(self, estimate: FloatArray, minimised: FloatArray | None) -> FixedPriceDecision | None:
+        # From beyond its bounds an entry is as far as from the bound, but for a constant.
+        public = Public(np.clip(estimate, *self._bounds), *self._bounds)
+        return decide_at_prices(self._sides, self._follower.parameter_map, public, minimised)
 
     def follower_at(self, decision: Decision) -> Follower:
         """The follower with what it feels of the decision moved to its right-hand sides."""
