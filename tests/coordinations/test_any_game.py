@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.cleared import line_game, random_game
 
 from ppsm import LinearProgram, Sensitive, StackelbergGame
-from ppsm.arrays import FloatArray
-from ppsm.coordinations import GameCoordination, fixed_prices
+from ppsm.arrays import LARGEST_ENTRY, FloatArray
+from ppsm.coordinations import GameCoordination, any_game, fixed_prices
 from ppsm.errors import InputError
 from ppsm.examples import freight_game, permit_game, water_game
 from ppsm.fidelity import Bands
@@ -238,3 +239,42 @@ def test_a_game_without_any_decision_says_so() -> None:
     assert coordination.decide(game.follower.nominal, None).felt.sum() == pytest.approx(4)
     with pytest.raises(InputError, match="no outcome to publish"):
         coordination.market_result(game.follower.nominal)
+
+
+@pytest.mark.parametrize(("kind", "bounded"), [("capacity", False), ("capacity", True), ("even", False)])
+def test_noise_far_beyond_the_data_is_served_all_the_same(kind: str, bounded: bool) -> None:
+    """It is charged for: 1e13 times the data, where the game's own numbers have no digits left beside it."""
+    game = random_game(kind, 5)
+    truth = game.follower.nominal
+    market = GameCoordination(game, unit="MW", bounds=(0.0, 3.0 * truth if bounded else np.inf))
+    secret = Sensitive(truth, dataset="d", unit="MW", entry_names=market.entry_names)
+    for seed in range(2):
+        release = PPSM_p(alpha=9e14).simulate(secret, market, seed=seed)
+        lower, upper = market.public_bounds
+        assert (release.released.values >= lower).all()
+        assert (release.released.values <= upper).all()
+
+
+def test_a_value_that_only_noise_explains_is_served_all_the_same() -> None:
+    """Oil has no limit in the README's game: what it costs to burn so much is beyond what an entry may be."""
+    market = GameCoordination(line_game(), unit="MW")
+    secret = Sensitive([50.0], dataset="d", unit="MW", entry_names=market.entry_names)
+    releases = [PPSM_p(alpha=9e14).simulate(secret, market, seed=seed) for seed in range(4)]
+    values = [release.prediction.value for release in releases if release.prediction is not None]
+    assert max(values) > LARGEST_ENTRY
+
+
+def test_an_estimate_beyond_its_bounds_counts_as_far_as_the_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[FloatArray] = []
+
+    def noted(sides: Any, parameter_map: Any, public: fixed_prices.Public, prices: Any) -> Any:
+        seen.append(public.demand)
+        return fixed_prices.decide_at_prices(sides, parameter_map, public, prices)
+
+    monkeypatch.setattr(any_game, "decide_at_prices", noted)
+    market = GameCoordination(line_game(), unit="MW", bounds=(10.0, 60.0))
+    decisions = [market.decide(np.array([demand]), None).felt.tolist() for demand in (1e9, 60.0, -5.0, 30.0)]
+    assert [float(each[0]) for each in seen] == [60.0, 60.0, 10.0, 30.0]
+    assert decisions[0] == decisions[1]

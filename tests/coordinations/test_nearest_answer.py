@@ -2,6 +2,7 @@
 
 import signal
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ from benchmarks.cleared import random_game
 
 from ppsm import Sensitive, StackelbergGame
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.coordinations import GameCoordination, nearest_answer
+from ppsm.coordinations import GameCoordination, any_game, nearest_answer
+from ppsm.coordinations.tuning import TUNING
 from ppsm.errors import FileFormatError, SolverError
 from ppsm.fidelity.problem import Nearness
 from ppsm.mechanism import PPSM, Dossier, PPSM_p, PublicPrior
-from ppsm.mechanism.coordination import Outcome
+from ppsm.mechanism.coordination import LeaderRepair, Outcome
 from ppsm.owner.distances import distances
 from ppsm.status import Status
 from tests.coordinations.test_several_followers import independent
@@ -107,6 +109,39 @@ def test_what_fails_there_does_not_lose_what_was_charged_for(
     assert Dossier.from_json(release.dossier.to_json()).statement == release.dossier.statement
 
 
+@pytest.mark.parametrize(
+    ("repair", "reason"),
+    [
+        (lambda near: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda near: LeaderRepair(np.array([1.0]), "too short"), "the leader's repair has shape (1,)"),
+        (lambda near: LeaderRepair(np.array([np.nan, 1.0]), "no number"), "the leader's repair of 'west'"),
+    ],
+)
+def test_nor_does_a_repair_of_ones_own(
+    repair: Any, reason: str, towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = Sensitive([75.0, 60.0], dataset="d", unit="MWh", entry_names=("west", "east"))
+    monkeypatch.setattr(towns, "repaired_for_leader", repair)
+    release = PPSM_p(alpha=1.0).simulate(secret, towns, seed=3)
+    assert release.fidelity is not None
+    assert release.released.values.tolist() == release.fidelity.parameter.tolist()
+    assert reason in release.dossier.steps[-1].output["reason"]
+
+
+def test_nor_does_a_bound_that_cannot_be_found(
+    towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(decision: Any, bands: Any) -> Any:
+        raise SolverError("the solver refused the bound.")
+
+    secret = Sensitive([50.0, 40.0], dataset="d", unit="MWh", entry_names=("west", "east"))
+    monkeypatch.setattr(towns, "cost_of_privacy", failing)
+    theory = PPSM_p(alpha=1.0).simulate(secret, towns, seed=3).dossier.theory
+    assert theory.cost_of_privacy == (
+        "the search for what encloses it failed (the solver refused the bound.)"
+    )
+
+
 def test_an_interrupted_search_ends_the_release(
     towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,13 +157,79 @@ def test_an_interrupted_search_ends_the_release(
         towns.repaired_for_leader(near([70.0, 60.0]))
 
 
+class _Clock:
+    """A clock that every solve moves on by all the time that it may take, as the slowest games do."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr(nearest_answer, "time", SimpleNamespace(perf_counter=lambda: self.now))
+        monkeypatch.setattr(nearest_answer, "solve_bilevel", self.solve)
+        monkeypatch.setattr(any_game, "solve_bilevel", self.solve)
+
+    def solve(self, *args: Any, time_limit: float, **options: Any) -> Any:
+        self.now += time_limit
+        return solve_bilevel(*args, time_limit=60.0, **options)
+
+
+def test_all_of_it_has_one_limit(towns: GameCoordination, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow every search and every game is, what was found first is what counts."""
+    clock = _Clock(monkeypatch)
+    found = towns.repaired_for_leader(near([70.0, 60.0]))
+    assert found is not None
+    assert found.vector == pytest.approx([65.0, 55.0], abs=0.04)
+    # Played once, searched with half of what was left, and played with what was found until time was up.
+    assert clock.now <= 1000.0 + TUNING.nearest_seconds + 0.1
+    hopeless = GameCoordination(towns_game(), unit="MWh", bounds=([70.0, 60.0], [90.0, 80.0]), time_limit=1e6)
+    clock.now = 1000.0
+    assert hopeless.repaired_for_leader(near([75.0, 65.0])) is not None
+    assert clock.now <= 1000.0 + TUNING.nearest_seconds + 0.1
+
+
+def test_what_was_found_is_not_lost_where_a_later_search_fails(
+    towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here every vector is one that does not bear rounding, and the second search fails."""
+    calls: list[int] = []
+
+    def failing(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 1:
+            raise SolverError("the solver refused the game.")
+        return solve_bilevel(*args, **options)
+
+    monkeypatch.setattr(nearest_answer, "solve_bilevel", failing)
+    monkeypatch.setattr(any_game, "rounded", lambda values, digits: values + 1000.0)
+    found = towns.repaired_for_leader(near([70.0, 60.0]))
+    assert len(calls) == 2
+    assert found is not None
+    assert found.vector == pytest.approx([65.0, 55.0], abs=0.04)
+
+
+def test_an_interrupted_game_ends_the_release_too(
+    towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of the games is being played: the first, or one with a vector that was found."""
+    for number in (1, 2, 3):
+        plays = iter(range(1, 10))
+
+        def interrupted(*args: Any, plays: Any = plays, number: int = number, **options: Any) -> Any:
+            if next(plays) == number:
+                with suppress(KeyboardInterrupt):
+                    signal.raise_signal(signal.SIGINT)
+            return solve_bilevel(*args, **options)
+
+        monkeypatch.setattr(any_game, "solve_bilevel", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            towns.repaired_for_leader(near([70.0, 60.0]))
+
+
 @pytest.mark.parametrize("status", [Status.NO_INCUMBENT, Status.UNBOUNDED])
 def test_nothing_is_moved_without_proof_that_there_is_no_answer(
     status: Status, towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where time is up before an answer is found, or the leader's cost falls without end."""
     outcome = Outcome(status, None, None, None, {}, None)
-    monkeypatch.setattr(towns, "clear", lambda demand: outcome)
+    monkeypatch.setattr(towns, "_cleared", lambda demand, seconds: outcome)
     assert towns.repaired_for_leader(near([70.0, 60.0])) is None
 
 

@@ -24,6 +24,7 @@ from ppsm.mechanism import (
     Dossier,
     FollowerSide,
     Laplace,
+    ModelBased,
     PPSM_p,
     PublicOutcome,
     PublicPrior,
@@ -88,6 +89,56 @@ def test_what_would_fail_later_fails_before_it_is_charged(
         with pytest.raises((InputError, PrivacyError), match=message):
             mechanism.release(data, towns, predictor, ledger=ledger, purpose="coordination")
     assert ledger.balance(DATASET).spent == 0
+
+
+class _Without:
+    """Something without one of its members, as a class of one's own may be from before there was that one."""
+
+    def __init__(self, whole: object, missing: str) -> None:
+        self._whole, self._missing = whole, missing
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._missing:
+            raise AttributeError(name)
+        return getattr(self._whole, name)
+
+
+class _Inheriting(Coordination):
+    """A coordination that has only what it inherits, where nothing has a body."""
+
+
+@pytest.mark.parametrize(
+    ("game", "predictor", "missing"),
+    [
+        ("repaired_for_leader", None, "repaired_for_leader"),
+        ("cost_of_privacy", None, "cost_of_privacy"),
+        ("follower_at", None, "follower_at"),
+        (None, "predict_outcome", "predict_outcome"),
+        (_Inheriting(), None, "entry_names"),  # type: ignore[abstract]
+    ],
+)
+def test_what_lacks_a_member_is_refused_before_the_charge(
+    game: Any, predictor: Any, missing: str, secret: Sensitive, towns: GameCoordination, ledger: Ledger
+) -> None:
+    asked: Any = _Without(towns, game) if isinstance(game, str) else game or towns
+    model: Any = _Without(ModelBased(), predictor) if predictor else None
+    for mechanism in ALL[1:]:
+        with pytest.raises(InputError, match=f"has no '{missing}'.*add what is missing"):
+            mechanism.release(secret, asked, model, ledger=ledger, purpose="coordination")
+        with pytest.raises(InputError, match=f"has no '{missing}'"):
+            mechanism.simulate(secret, asked, model, seed=1)
+    assert ledger.balance(DATASET).spent == 0
+
+
+def test_the_follower_of_two_parties_needs_no_member_of_the_leaders(
+    secret: Sensitive, towns: GameCoordination, ledger: Ledger
+) -> None:
+    side: Any = _Without(towns, "decide")
+    assert PPSM(alpha=5.0).perturb(secret, side, ledger=ledger, purpose="coordination").private
+    broken: Any = _Without(towns, "follower_at")
+    with pytest.raises(InputError, match="has no 'follower_at'"):
+        PPSM(alpha=5.0).perturb(secret, broken, ledger=ledger, purpose="coordination")
+    assert ledger.balance(DATASET).spent == 1
 
 
 def test_no_step_after_the_noise_takes_a_secret(

@@ -149,7 +149,7 @@ def test_figures_of_another_ledger_are_not_taken(
         ({"price_names": ("west", "line")}, "have no figure for 'east' \\(1 missing\\)"),
         ({"price_names": ("east", "west", "line")}, "are in another order, beginning with 'east'"),
         ({"price_names": ("west", "east", "line", "moon")}, "have 'moon', which the market has not"),
-        ({"value": 1e18}, "the value target is"),
+        ({"value": 1e31}, "the value target is"),
     ],
 )
 def test_figures_that_later_steps_cannot_use_are_refused_before_the_charge(

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,14 @@ CASE = load_case("two_node")
 MECHANISM = Laplace(alpha=300.0)
 
 
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A directory with nothing beside it: releases of other tests are charged to other ledgers."""
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    return alone
+
+
 @pytest.fixture(scope="module")
 def game() -> GaucCoordination:
     return GaucCoordination(CASE, 0.0, time_limit=1.0)
@@ -41,6 +50,7 @@ def begin(
     mechanism: Laplace = MECHANISM,
     *,
     book: Path | None = None,
+    after: Sequence[Path] = (),
 ) -> Granted:
     owner = directory / "owner"
     owner.mkdir(exist_ok=True)
@@ -49,7 +59,7 @@ def begin(
     if not ledger.exists():
         Ledger.create(ledger).grant("gas", epsilon=1.0, alpha=300.0, unit="MWh")
     return Granted.begin(
-        mechanism, data, cell_name(CASE, 0.0), directory=directory, owner=owner, ledger=ledger
+        mechanism, data, cell_name(CASE, 0.0), directory=directory, owner=owner, ledger=ledger, after=after
     )
 
 
@@ -141,6 +151,54 @@ def test_a_ledger_that_has_forgotten_its_release_is_refused(tmp_path: Path, game
     )
     assert isinstance(verified.exception, LedgerError)
     assert "is not in the chain" in str(verified.exception)
+
+
+def test_a_second_ledger_beside_an_earlier_release_is_refused(tmp_path: Path, game: GaucCoordination) -> None:
+    """What two ledgers let through adds up, and neither knows of the other."""
+    first, second = tmp_path / "shared" / "first", tmp_path / "shared" / "second"
+    elsewhere = tmp_path / "elsewhere" / "third"
+    for directory in (first, second, elsewhere):
+        directory.mkdir(parents=True)
+    begin(first, book=tmp_path / "one.db").draw(game, None).restore().write()
+    other = tmp_path / "other.db"
+    for directory in (first, second):
+        with pytest.raises(
+            LedgerError, match=r"Another ledger than .*other\.db charged the release of 'gas'"
+        ):
+            begin(directory, book=other)
+    assert [entry.kind for entry in Ledger(other).entries()] == ["genesis", "grant"]
+    assert begin(elsewhere, book=other).kept is None
+    LedgerKeeper(other).grant("power", epsilon=1.0, alpha=300.0, unit="MWh")
+    apart = Sensitive([800.0], dataset="power", unit="MWh", entry_names=CASE.delivery_ids)
+    assert begin(second, apart, book=other).kept is None
+
+
+def test_an_old_copy_of_a_ledger_does_not_go_on_from_a_release_that_it_does_not_know(
+    tmp_path: Path, game: GaucCoordination
+) -> None:
+    """A new directory tells nothing of the past; the owner does."""
+    first, second, book = tmp_path / "a" / "first", tmp_path / "b" / "second", tmp_path / "ledger.db"
+    for directory in (first, second):
+        directory.mkdir(parents=True)
+    begin(first, book=book)
+    old = book.read_bytes()
+    begin(first, book=book).draw(game, None).restore().write()
+    LedgerKeeper(book).grant("gas", epsilon=1.0)
+    assert begin(second, book=book, after=[first / DOSSIER]).kept is None
+    assert begin(second, book=book, after=[first.parent]).kept is None
+    book.write_bytes(old)
+    assert begin(second, book=book).kept is None
+    for after in (first, first / DOSSIER):
+        with pytest.raises(LedgerError, match=r"first/dossier\.json, after which this one was to come"):
+            begin(second, book=book, after=[after])
+    with pytest.raises(FileFormatError, match=r"there is no dossier\.json below"):
+        begin(second, book=book, after=[second])
+    seeded = MECHANISM.simulate(secret_of(), game, seed=1)
+    (tmp_path / "c").mkdir()
+    Written.to(tmp_path / "c", CASE, seeded)
+    with pytest.raises(LedgerError, match="or that release is not private"):
+        begin(second, book=book, after=[tmp_path / "c"])
+    assert kinds(tmp_path) == ["genesis", "grant"]
 
 
 def test_a_damaged_dossier_beside_a_release_does_not_stop_it(tmp_path: Path, game: GaucCoordination) -> None:

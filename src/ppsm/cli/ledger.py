@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ppsm.cli.app import app, examples
-from ppsm.errors import FileFormatError, LedgerError
+from ppsm.errors import LedgerError
 from ppsm.privacy import Balance, Ledger, LedgerKeeper, ReleaseRecord
 from ppsm.privacy.ledger.chain import Entry
 from ppsm.privacy.ledger.composition import DELTA
@@ -156,21 +156,9 @@ def verify(
 
 def _forgotten(ledger: Ledger, paths: Sequence[Path]) -> Iterator[str]:
     """A finding for each dossier whose charge is not in the ledger as the dossier has it."""
-    from ppsm.mechanism.dossier import Dossier  # it takes a second to load
-    from ppsm.owner.release_files import DOSSIER
+    from ppsm.owner.release_files import noisy_of_dossiers  # it takes a second to load
 
-    files = [file for path in paths for file in (sorted(path.rglob(DOSSIER)) if path.is_dir() else [path])]
-    if paths and not files:
-        raise FileFormatError(f"there is no {DOSSIER} below {paths[0]}; give a dossier or its directory.")
-    for file in files:
-        try:
-            released = Dossier.from_json(file.read_text(encoding="utf-8")).noisy
-        except OSError as error:
-            raise FileFormatError(f"{file} cannot be read ({error.strerror}); check the path.") from None
-        except ValueError as error:
-            # Of many dossiers it must be said which; bytes that are no text are no error of ours yet.
-            why = error if isinstance(error, FileFormatError) else "It is no text: use one that ppsm wrote."
-            raise FileFormatError(f"{file}: {why}") from None
+    for file, released in noisy_of_dossiers(paths):
         if released.private and not ledger.confirm(released):
             yield (
                 f"The release in {file} is not in the chain: entries were cut off, an old copy was put back, "

@@ -93,6 +93,13 @@ def release(
         Path | None, typer.Option(help="Public knowledge: a CSV file node,mean_mwh,spread_mwh.")
     ] = None,
     ledger: options.LedgerFile = None,
+    after: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Dossier (or its directory) of an earlier release: a ledger that has not charged it, as "
+            "an old copy has not, is refused. Repeatable."
+        ),
+    ] = None,
     dataset: options.Dataset = None,
     model: Annotated[
         Path | None, typer.Option(help="Learned model: read if it exists, else trained and written.")
@@ -123,11 +130,21 @@ def release(
         )
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.coordinations import GaucCoordination
-    from ppsm.owner.private_release import one_at_a_time
+    from ppsm.owner.private_release import Granted, cell_name, one_at_a_time
 
     chosen = _mechanism(loaded, mechanism, alpha, epsilon, widths, prior)
     with one_at_a_time(owner_directory(directory)):
-        granted = _granted(chosen, secret, loaded, power_stress, directory, ledger) if seed is None else None
+        granted = None
+        if seed is None:
+            granted = Granted.begin(
+                chosen,
+                secret,
+                cell_name(loaded, power_stress),
+                directory=directory,
+                owner=owner_directory(directory),
+                ledger=ledger,
+                after=after or (),
+            )
         with _interruptible(granted), steps(4) as say:
             say("building the markets")
             game = GaucCoordination(loaded, power_stress, time_limit=time_limit)
@@ -159,26 +176,6 @@ def _written(
     noisy = mechanism.perturb_with_seed(secret, game, predictor, seed=seed, purpose=PURPOSE)
     refuse_to_replace(directory, noisy)
     return Written.to(directory, game.case, mechanism.process(noisy, game, predictor))
-
-
-def _granted(
-    mechanism: "Laplace",
-    secret: Sensitive,
-    case: Case,
-    power_stress: float,
-    directory: Path,
-    ledger: Path | None,
-) -> "Granted":
-    from ppsm.owner.private_release import Granted, cell_name
-
-    return Granted.begin(
-        mechanism,
-        secret,
-        cell_name(case, power_stress),
-        directory=directory,
-        owner=owner_directory(directory),
-        ledger=ledger,
-    )
 
 
 def _published_figures(predictor: PredictorName, file: Path | None) -> "PublishedFigures | None":

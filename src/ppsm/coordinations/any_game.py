@@ -14,10 +14,16 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.bilevel.solve import solve_bilevel
-from ppsm.coordinations.fixed_prices import CostAtPrices, Public, Sides, decide_at_prices
-from ppsm.coordinations.nearest_answer import NearestAnswer
+from ppsm.coordinations.fixed_prices import (
+    CostAtPrices,
+    FixedPriceDecision,
+    Public,
+    Sides,
+    decide_at_prices,
+)
+from ppsm.coordinations.nearest_answer import Deadline, NearestAnswer
 from ppsm.coordinations.tuning import TUNING
-from ppsm.errors import InputError, ModelError
+from ppsm.errors import InputError, ModelError, SolverError
 from ppsm.fidelity.problem import Bands, Nearness, PublicBounds
 from ppsm.games.follower import Follower
 from ppsm.games.several_followers import Followers
@@ -142,8 +148,13 @@ class GameCoordination:
     def decide(self, demand: FloatArray, prices: FloatArray | None) -> Decision:
         """The leader's problem with prices fixed, see :mod:`ppsm.coordinations.fixed_prices`."""
         minimised = None if prices is None else self._follower.sign * self._checked_prices(prices)
-        public = Public(self._follower.checked(demand), *self._bounds)
-        found = decide_at_prices(self._sides, self._follower.parameter_map, public, minimised)
+        estimate = self._follower.checked(demand)
+        try:
+            found = self._decided(estimate, minimised)
+        except SolverError:
+            # Noise so far beyond the game's own numbers leaves solvers no digits for these.
+            far = TUNING.far_numbers * self._program.follower.bound_sizes.max(initial=0.0)
+            found = self._decided(np.clip(estimate, -far, far), minimised)
         if found is None:
             raise InputError(
                 "the leader has no decision that any demand within the public bounds allows: mend the game "
@@ -151,6 +162,11 @@ class GameCoordination:
             )
         felt = np.concatenate([found.variables, found.felt_answers])
         return Decision(felt, self.felt_names, self.felt_unit, found.cost, found.status)
+
+    def _decided(self, estimate: FloatArray, minimised: FloatArray | None) -> FixedPriceDecision | None:
+        # From beyond its bounds an entry is as far as from the bound, but for a constant.
+        public = Public(np.clip(estimate, *self._bounds), *self._bounds)
+        return decide_at_prices(self._sides, self._follower.parameter_map, public, minimised)
 
     def follower_at(self, decision: Decision) -> Follower:
         """The follower with what it feels of the decision moved to its right-hand sides."""
@@ -178,12 +194,15 @@ class GameCoordination:
 
         A demand that has labels, such as a release or a Series, is aligned by them.
         """
+        return self._cleared(demand, self.time_limit)
+
+    def _cleared(self, demand: VectorLike, seconds: float) -> Outcome:
         insist_on_unit(demand, self.unit)
         shift = np.zeros(self._program.follower.shape[0])
         shift[self._seat.rows] = self._follower.parameter_map @ self._follower.checked(demand)
         moved = replace(self._program, follower=self._program.follower.shifted(shift))
         with watched() as watch:
-            found = solve_bilevel(moved, time_limit=self.time_limit)
+            found = solve_bilevel(moved, time_limit=seconds)
             watch.check()
         if not found.status.has_answer or found.follower_objective is None:
             return Outcome(found.status, None, found.leader_bound, None, {}, None, 1, found.explanation)
@@ -205,23 +224,34 @@ class GameCoordination:
 
     def repaired_for_leader(self, near: Nearness) -> LeaderRepair | None:
         """See :mod:`ppsm.coordinations.nearest_answer`; every vector that is returned was played with."""
-        played = self.clear(near.center)
+        deadline = Deadline.within(TUNING.nearest_seconds)
+
+        def cleared(vector: FloatArray) -> Outcome:
+            return self._cleared(vector, min(self.time_limit, deadline.left))
+
+        played = cleared(near.center)
         # Where it could not be told in time nothing is moved: that may be the only fault of the vector.
         if played.status is not Status.INFEASIBLE:
             return None
+        fragile: FloatArray | None = None
+        try:
+            for vector in self._nearest_answer(near, deadline).candidates():
+                if not cleared(vector).feasible:
+                    continue
+                if cleared(rounded(vector, TUNING.nearest_digits)).feasible:
+                    return LeaderRepair(vector, played.explanation)
+                fragile = vector if fragile is None else fragile
+        except SolverError:
+            if fragile is None:
+                raise
+        return LeaderRepair(fragile, played.explanation)
+
+    def _nearest_answer(self, near: Nearness, deadline: Deadline) -> NearestAnswer:
         entries = self._follower.parameter_map.tocoo()
         rows = np.arange(self._program.follower.shape[0])[self._seat.rows][entries.row]
         shape = self._program.follower.shape[0], near.center.size
         of_all = sp.csr_array((entries.data, (rows, entries.col)), shape=shape)
-        search = NearestAnswer(self._program, of_all, near, PublicBounds(*self._bounds))
-        fragile: FloatArray | None = None
-        for vector in search.candidates():
-            if not self.clear(vector).feasible:
-                continue
-            if self.clear(rounded(vector, TUNING.nearest_digits)).feasible:
-                return LeaderRepair(vector, played.explanation)
-            fragile = vector if fragile is None else fragile
-        return LeaderRepair(fragile, played.explanation)
+        return NearestAnswer(self._program, of_all, near, PublicBounds(*self._bounds), deadline)
 
     def without_memory(self) -> "GameCoordination":
         """Itself: every solve begins from nothing."""

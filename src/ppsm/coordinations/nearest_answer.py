@@ -18,6 +18,7 @@ squared distance, a margin away from all sides that can be kept away from.
 All of it is on released and public data.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,6 +39,23 @@ from ppsm.solvers.qp import solve_convex
 
 # Multiples of it, without their whole parts, are spread evenly and never the same.
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """When all of a repair must be through, by ``time.perf_counter()``."""
+
+    at: float
+
+    @classmethod
+    def within(cls, seconds: float) -> "Deadline":
+        """So many seconds from now."""
+        return cls(time.perf_counter() + seconds)
+
+    @property
+    def left(self) -> float:
+        """Seconds that a solver may take, which must be some."""
+        return max(0.01, self.at - time.perf_counter())
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,19 +79,23 @@ class NearestAnswer:
         How the vector enters the rows of all followers.
     near, bounds
         What to be near to, and what everybody knows of the vector.
+    deadline
+        Of everything.
     """
 
     program: BilevelProgram
     parameter_map: SparseMatrix
     near: Nearness
     bounds: PublicBounds
+    deadline: Deadline
 
     def candidates(self) -> Iterator[FloatArray]:
         """Vectors at which the game should have an answer: with room around them first, then the nearest."""
         spread = np.modf(_GOLDEN * np.arange(1, self.near.center.size + 1))[0]
         step = 0.5 * self._margin * (1.0 + spread)
-        for steps in ((-step, step), (np.zeros_like(step),)):
-            found = self._nearest(steps)
+        # A search for room that has no end leaves half of the time to what is nearest without any.
+        for steps, share in (((-step, step), 0.5), ((np.zeros_like(step),), 1.0)):
+            found = self._nearest(steps, share * self.deadline.left)
             if found is not None:
                 within = self._within(found)
                 yield from () if within is None else (within,)
@@ -92,12 +114,12 @@ class NearestAnswer:
         largest = float(np.abs(self.near.center).max(initial=0.0)) or 1.0
         return min(TUNING.nearest_margin * self.near.scale, TUNING.nearest_share * largest)
 
-    def _nearest(self, steps: Sequence[FloatArray]) -> _Answer | None:
+    def _nearest(self, steps: Sequence[FloatArray], seconds: float) -> _Answer | None:
         """The optimum of the game in which the leader chooses the vector too; None without any answer."""
         everywhere = _played_at(self.program, self.parameter_map, steps)
         game = self._choosing(everywhere, sp.csr_array(sp.vstack([self.parameter_map] * len(steps))))
         with watched() as watch:
-            found = solve_bilevel(game, gap=TUNING.nearest_gap, time_limit=TUNING.nearest_seconds)
+            found = solve_bilevel(game, gap=TUNING.nearest_gap, time_limit=seconds)
             watch.check()
         if not found.status.has_answer:
             return None

@@ -25,8 +25,12 @@ class CoordinationTuning:
         Of unit commitment in step 2b, which is a prediction.
     decision_feasibility
         By which rows of that unit commitment may be violated.
-    nearest_gap, nearest_seconds
+    far_numbers
+        An estimate that leaves solvers without an answer is cut off at this many times the largest bound.
+    nearest_gap
         Of the game that finds the nearest vector at which the leader has an answer.
+    nearest_seconds
+        For all of that: two searches, and playing with what they find.
     nearest_weights
         Entries that are known better than this many times the weight of the others are not told apart.
     nearest_margin, nearest_share
@@ -51,8 +55,9 @@ class CoordinationTuning:
     decision_seconds: float = 60.0
     decision_gap: float = 0.01
     decision_feasibility: float = 1e-7
+    far_numbers: float = 1e9
     nearest_gap: float = 1e-4
-    nearest_seconds: float = 60.0
+    nearest_seconds: float = 120.0
     nearest_weights: float = 1e6
     nearest_margin: float = 0.01
     nearest_share: float = 1e-4

@@ -112,10 +112,12 @@ class Bands:
 
     def checked(self, names: tuple[str, ...]) -> Self:
         """The same bands with every number checked and frozen."""
-        if self.value is not None and not abs(self.value) <= LARGEST_ENTRY:
+        # Entries times prices.
+        largest = LARGEST_ENTRY**2
+        if self.value is not None and not abs(self.value) <= largest:
             raise InputError(
-                f"the value target is {self.value}; expected a number of at most "
-                f"{LARGEST_ENTRY:g} in size, or None for no band."
+                f"the value target is {self.value}; expected a number of at most {largest:g} in size, or "
+                "None for no band."
             )
         _checked_width(self.value_width, "the width of the value band")
         if self.prices is None:

@@ -47,10 +47,7 @@ class ScaledFollower:
         cls, program: LinearProgram, parameter_map: SparseMatrix, half_spaces: HalfSpaces | None = None
     ) -> Self:
         """Scale a follower."""
-        numbers = np.concatenate(
-            [program.row_lower, program.row_upper, program.column_lower, program.column_upper]
-        )
-        sizes = np.abs(numbers[np.isfinite(numbers) & (numbers != 0)])
+        sizes = program.bound_sizes
         quantity = float(np.median(sizes)) if sizes.size else 1.0
         price = float(np.abs(program.cost).max(initial=0.0)) or 1.0
         scaled = replace(

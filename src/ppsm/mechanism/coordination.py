@@ -235,6 +235,27 @@ class FollowerSide(Protocol):
         """
 
 
+def insist_on_interface(given: object, *interfaces: type) -> None:
+    """Refuse what lacks a member that the steps after the noise ask for: before the charge, not after it.
+
+    A member that is inherited from the interface itself, where it has no body, is not there.
+    """
+    for interface in interfaces:
+        members = {name: member for name, member in vars(interface).items() if not name.startswith("_")}
+        missing = [name for name, member in members.items() if _lacks(given, name, member)]
+        if missing:
+            raise InputError(
+                f"the {type(given).__name__} has no '{missing[0]}' ({len(missing)} missing), which the steps "
+                f"after the noise ask for; expected all of {interface.__module__}.{interface.__name__}: add "
+                "what is missing."
+            )
+
+
+def _lacks(given: object, name: str, member: object) -> bool:
+    of_class = getattr(type(given), name, None)
+    return of_class is member or (of_class is None and not hasattr(given, name))
+
+
 def insist_on_unit(demand: VectorLike, unit: str) -> None:
     """Refuse a release in another unit; other numbers do not say theirs."""
     if isinstance(demand, Released) and demand.unit != unit:

@@ -91,6 +91,7 @@ class Laplace:
         ledger, purpose
             As in :meth:`ppsm.LaplaceMechanism.release`.
         """
+        self.insist_on_game(coordination, predictor)
         noisy = self.perturb(secret, coordination, predictor, ledger=ledger, purpose=purpose)
         return self.process(noisy, coordination, predictor)
 
@@ -114,6 +115,9 @@ class Laplace:
         noisy = measurement.release(secret, ledger=ledger, purpose=purpose, recipient=recipient, keep=keep)
         LOG.info("step 1: charged epsilon %g at alpha %g to %s", self.epsilon, self.alpha, ledger.path)
         return noisy
+
+    def insist_on_game(self, coordination: Coordination, predictor: Predictor | None) -> None:
+        """Refuse a game or models that lack what the later steps ask for: ``Laplace`` has none."""
 
     def insist_on_provenance(self, predictor: Predictor | None, ledger: Ledger) -> None:
         """Refuse what the later steps would use if it may carry the truth, or the ledger does not know it."""
@@ -160,6 +164,7 @@ class Laplace:
         purpose: str = "simulation",
     ) -> Release:
         """The same with reproducible noise, for research; the result is stamped as not private."""
+        self.insist_on_game(coordination, predictor)
         noisy = self.perturb_with_seed(secret, coordination, predictor, seed=seed, purpose=purpose)
         return self.process(noisy, coordination, predictor)
 

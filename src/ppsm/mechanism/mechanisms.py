@@ -22,10 +22,16 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ppsm.errors import InputError
+from ppsm.errors import InputError, PpsmError
 from ppsm.fidelity.problem import Bands, Norm, SearchLimits
 from ppsm.fidelity.result import FidelityResult
-from ppsm.mechanism.coordination import Coordination, Decision, FollowerSide, insist_on_market
+from ppsm.mechanism.coordination import (
+    Coordination,
+    Decision,
+    FollowerSide,
+    insist_on_interface,
+    insist_on_market,
+)
 from ppsm.mechanism.dossier import Parameters
 from ppsm.mechanism.first_step import Laplace, Release
 from ppsm.mechanism.guarantees import Guarantees, faithful_distance, moved_guarantees
@@ -203,7 +209,15 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
         for what, provenance in self._provenances(predictor) if noisy.private else ():
             provenance.refuse_taint(what)
 
+    def insist_on_game(self, coordination: Coordination, predictor: Predictor | None) -> None:
+        """Refuse a game or models that lack what the later steps ask for."""
+        insist_on_interface(coordination, FollowerSide, Coordination)
+        if predictor is not None:
+            insist_on_interface(predictor, Predictor)
+
     def _check(self, secret: Sensitive, coordination: FollowerSide, predictor: Predictor | None) -> None:
+        # The follower of two parties has no more than its own side; whoever leads has asked for all.
+        insist_on_interface(coordination, FollowerSide)
         super()._check(secret, coordination, predictor)
         if self.prior is not None and self.prior.mean.size != secret.dimension:
             raise InputError(
@@ -250,7 +264,11 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             has_half_spaces=decision.half_spaces is not None,
         )
         bands = self.bands(said, coordination).widened(widening)
-        return Guarantees(distance, coordination.cost_of_privacy(decision, bands))
+        try:
+            return Guarantees(distance, coordination.cost_of_privacy(decision, bands))
+        except PpsmError as error:
+            # A bound is no reason to lose what is charged for.
+            return Guarantees(distance, f"the search for what encloses it failed ({error})")
 
 
 @dataclass(frozen=True, kw_only=True)

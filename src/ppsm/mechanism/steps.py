@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ppsm.arrays import FloatArray
+from ppsm.arrays import FloatArray, frozen_vector
 from ppsm.errors import PpsmError, SolverError
 from ppsm.fidelity.certificate import Claim, certify
 from ppsm.fidelity.problem import Bands, HalfSpaces, Nearness, Norm, SearchLimits, measured_entries
@@ -305,7 +305,8 @@ def repair_for_leader(
     """Step 3c: where the leader has no answer at the faithful vector, the nearest vector at which it has.
 
     None, and nothing in the log, where there is nothing to repair; None too where no such vector was found.
-    What fails here costs nothing but the repair: the noise is charged for, and the faithful vector is there.
+    Whatever fails here costs nothing but the repair: the noise is charged for, and the faithful vector is
+    there.
     """
     require_released(noisy, "demand of step 3c")
     knowledge = None if prior is None else prior.with_noise(noisy.record.scale)
@@ -313,8 +314,12 @@ def repair_for_leader(
     began = log.clock()
     try:
         found = coordination.repaired_for_leader(near)
+        if found is not None and found.vector is not None:
+            frozen_vector(found.vector, restored.size, "the leader's repair", names=noisy.entry_names)
     except PpsmError as error:
         found = LeaderRepair(None, str(error))
+    except Exception as error:  # noqa: BLE001 - the coordination may be the user's
+        found = LeaderRepair(None, f"{type(error).__name__}: {error}")
     if found is None:
         return None
     inputs = ("faithful vector", "public models", "public bounds")

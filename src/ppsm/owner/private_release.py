@@ -18,7 +18,7 @@ is drawn nothing that happens depends on the values of the demand.
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ from ppsm.mechanism.first_step import Laplace, Release
 from ppsm.mechanism.predictors import Predictor, PublicOutcome
 from ppsm.owner.release_files import (
     DOSSIER,
+    noisy_of_dossiers,
     read_release,
     refuse_to_replace,
     write_evaluation,
@@ -179,6 +180,7 @@ class Granted:
         directory: Path,
         owner: Path,
         ledger: Path | None = None,
+        after: Sequence[Path] = (),
     ) -> "Granted":
         """Open the ledger, and refuse what it does not cover before the markets are built for it.
 
@@ -190,9 +192,12 @@ class Granted:
             For the files of the release, and for those that the owner alone can read.
         ledger
             By default the user's own.
+        after
+            Dossiers, or directories with some, of earlier releases that the ledger must have charged.
         """
         book = open_ledger(ledger, secret.dataset, mechanism)
-        _refuse_roll_back(directory, book)
+        _insist_on_charged(after, book)
+        _refuse_another_past(directory, book, secret.dataset)
         file, mark = owner / KEPT, mark_of(secret, cell, book)
         kept = KeptNoise.read(file, mark, mechanism, book) if file.exists() else None
         refuse_to_replace(directory, None if kept is None else kept.noisy)
@@ -303,8 +308,20 @@ class Written:
         return self.release.dossier.with_evaluation(outcome)
 
 
-def _refuse_roll_back(directory: Path, ledger: Ledger) -> None:
-    """Refuse a ledger that does not know a release which it charged: an old copy was put back, or cut off.
+def _insist_on_charged(paths: Sequence[Path], ledger: Ledger) -> None:
+    """Refuse a ledger that does not know the releases that this one is to come after."""
+    for file, noisy in noisy_of_dossiers(paths):
+        if not ledger.confirm(noisy):
+            raise LedgerError(
+                f"The ledger {ledger.path} has not charged the release in {file}, after which this one was "
+                "to come, so it is another one, or entries were cut off, or an old copy was put back, or "
+                "that release is not private: use the newest copy of the ledger that charged it; nothing was "
+                "charged or released."
+            )
+
+
+def _refuse_another_past(directory: Path, ledger: Ledger, dataset: str) -> None:
+    """Refuse a ledger in which a release is missing: an old copy was put back, or another one charged it.
 
     Looked at are the directory and those beside it, where earlier releases mostly are.
     """
@@ -315,9 +332,19 @@ def _refuse_roll_back(directory: Path, ledger: Ledger) -> None:
         except (InputError, OSError):
             continue  # no release of ours, or not for our eyes
         receipt = None if found is None else found.noisy.receipt
-        if receipt is not None and receipt.ledger == name and not ledger.confirm_receipt(receipt):
+        if receipt is None:
+            continue
+        if receipt.ledger == name and not ledger.confirm_receipt(receipt):
             raise LedgerError(
                 f"The ledger {ledger.path} charged the release in {file.parent} and has forgotten it, so "
                 "entries were cut off or an old copy was put back: restore the newest copy; nothing was "
                 "charged or released."
+            )
+        is_ours = file.stat().st_uid == directory.stat().st_uid
+        if receipt.ledger != name and receipt.record.dataset == dataset and is_ours:
+            raise LedgerError(
+                f"Another ledger than {ledger.path} charged the release of '{dataset}' in {file.parent}, and "
+                "what two ledgers let through adds up: use that one (--ledger). Where it is gone, and this "
+                "one grants no more than it had left, choose an --out that does not lie beside that release; "
+                "nothing was charged or released."
             )

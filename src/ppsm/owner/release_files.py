@@ -6,6 +6,7 @@ SHA-256 of its ``dossier.json``. What a directory holds is never replaced by ano
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -79,6 +80,22 @@ def read_release(directory: Path) -> Dossier | None:
     if found != _digest(text):
         raise FileFormatError(f"{directory / EVALUATION} is of another dossier than {file}: remove it.")
     return dossier.with_evaluation(outcome)
+
+
+def noisy_of_dossiers(paths: Sequence[Path]) -> Iterator[tuple[Path, Released]]:
+    """The noisy vector of each dossier, or of those in and below a directory, with its file."""
+    files = [file for path in paths for file in (sorted(path.rglob(DOSSIER)) if path.is_dir() else [path])]
+    if paths and not files:
+        raise FileFormatError(f"there is no {DOSSIER} below {paths[0]}; give a dossier or its directory.")
+    for file in files:
+        try:
+            yield file, Dossier.from_json(file.read_text(encoding="utf-8")).noisy
+        except OSError as error:
+            raise FileFormatError(f"{file} cannot be read ({error.strerror}); check the path.") from None
+        except ValueError as error:
+            # Of many dossiers it must be said which; bytes that are no text are no error of ours yet.
+            why = error if isinstance(error, FileFormatError) else "It is no text: use one that ppsm wrote."
+            raise FileFormatError(f"{file}: {why}") from None
 
 
 def refuse_to_replace(directory: Path, coming: Released | None) -> None:

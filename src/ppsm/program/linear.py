@@ -140,6 +140,13 @@ class LinearProgram:
         """Rows and columns."""
         return len(self.row_names), len(self.column_names)
 
+    @property
+    def bound_sizes(self) -> FloatArray:
+        """The sizes of all bounds of rows and columns that are neither infinite nor zero."""
+        bounds = (self.row_lower, self.row_upper, self.column_lower, self.column_upper)
+        sizes = np.abs(np.concatenate(bounds))
+        return np.asarray(sizes[np.isfinite(sizes) & (sizes > 0)])
+
     def shifted(self, amount: FloatArray) -> Self:
         """The same program with every right-hand side raised by an amount."""
         return replace(self, row_lower=self.row_lower + amount, row_upper=self.row_upper + amount)

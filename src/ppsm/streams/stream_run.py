@@ -168,6 +168,7 @@ class StreamRun:
             before = _Before()
             for day in days:
                 game = self._game(day.public.day)
+                self._settings.mechanism.insist_on_game(game, self._settings.predictor)
                 self._insist_on_the_same_settings(day, game)
                 if stream is None:
                     settings = self._settings
