@@ -284,6 +284,9 @@ def test_the_half_spaces_that_come_nearest_are_kept(
         def nearest(self, half_spaces: HalfSpaces | None) -> np.ndarray:
             return np.zeros(1) if half_spaces is None else half_spaces.least
 
+        def first(self, half_spaces: HalfSpaces) -> None:
+            pytest.fail("every step is scripted")
+
         def at_published_prices(self, half_spaces: HalfSpaces | None) -> None:
             pytest.fail("every step is scripted")
 
@@ -294,12 +297,14 @@ def test_the_half_spaces_that_come_nearest_are_kept(
         return None if cost is None else Day(float(cost), None)
 
     def step(
-        decision: CostlyDecision, vectors: Nearest, days: Days, released: np.ndarray, at: HalfSpaces | None
-    ) -> tuple[HalfSpaces, np.ndarray] | None:
-        if costs[int(released[0])] != "unseen":
-            days._day(decision, released)
-        number = released + 1.0
-        return (HalfSpaces(np.ones(1), number), number) if number[0] < len(costs) else None
+        decision: CostlyDecision, vectors: Nearest, days: Days, standing: published_cost._Standing
+    ) -> published_cost._Standing | None:
+        if costs[int(standing.vector[0])] != "unseen":
+            days._day(decision, standing.vector, decision.missed)
+        number = standing.vector + 1.0
+        if number[0] >= len(costs):
+            return None
+        return published_cost._Standing(HalfSpaces(np.ones(1), number), number, is_final=True)
 
     monkeypatch.setattr(published_cost, "_better", step)
     days = Days(cheapest, _NoBound())
