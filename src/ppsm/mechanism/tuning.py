@@ -38,7 +38,7 @@ class MechanismTuning:
     # Rounds of half-spaces that keep it, steps uphill to find one, and steps down from there.
     cost_rounds: int = 30
     cost_climbs: int = 6
-    cost_descents: int = 6
+    cost_descents: int = 8
     # No further one is looked for after so many seconds of the processor: far more than rounds take.
     cost_search_seconds: float = 120.0
     # What a move of a rounded price weighs beside a reduced cost that it leaves: little.
