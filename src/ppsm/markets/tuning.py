@@ -76,6 +76,8 @@ class MarketTuning:
 
     # Where a cheaper day will do, patterns this near to the published one are looked at, one after another.
     classes_near: tuple[int, ...] = (1, 2)
+    # in so many turns of program and relaxation together.
+    turns_near: int = 30
 
     # So many relaxations, by power stress and network, are kept alive.
     networks_kept: int = 8

@@ -220,12 +220,20 @@ class DemandPatterns:
     def cheaper_near(
         self, prices_usd_per_mwh: FloatArray, seconds_left: Callable[[], float]
     ) -> PricedPattern | None:
-        """A pattern below the target and near prices by junction, as soon as there is one; None without."""
+        """A pattern below the target and near prices by junction, as soon as there is one; None without.
+
+        Turns end the search, so that a busy machine finds the same; seconds are beyond them.
+        """
         search, relaxation = self._search, self._kept.relaxation
         by_area = relaxation.areas.by_area(prices_usd_per_mwh)
+
+        def left() -> float:
+            is_over = search.cheapest_below_target is not None or search.turns >= TUNING.turns_near
+            return 0.0 if is_over else seconds_left()
+
         for reach in TUNING.classes_near:
             search.look_near(by_area, reach)
-            self.run(lambda: seconds_left() if search.cheapest_below_target is None else 0.0)
+            self.run(left)
             if search.cheapest_below_target is not None:
                 break
         return search.cheapest_below_target
