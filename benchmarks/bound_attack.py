@@ -6,7 +6,8 @@ Random small games with congested pipes and steep supply, each at several demand
 - *patterns*: the bound of the cheapest price pattern, where pressures are proven to bind nowhere;
 - *targets*: the same below a target that the optimum meets by a little;
 - *cuts*: all cuts that were learned, at the burn and levels of the optimum;
-- *floors*: levels that all answers below a target a little above the optimum are said to have.
+- *floors*: levels that all answers below a target a little above the optimum are said to have;
+- *none*: that there is no answer, which is never true here.
 
 A claim that the optimum contradicts is printed, and the exit code is 1.
 """
@@ -89,6 +90,11 @@ def floor_claims(attack: Attack, draw: np.random.Generator) -> list[tuple[str, b
     return [("floors", is_wrong)]
 
 
+def claims_of_none(attack: Attack) -> list[tuple[str, bool]]:
+    """Whether a game that has an answer is said to have none."""
+    return [("none", attack.patterns.have_no_answer(0.0, attack.demand_mwh, unlimited))]
+
+
 def attacks(case: Case, demand_mwh: FloatArray) -> list[Attack]:
     """A game at several demands, as far as they have an answer that both ways agree on."""
     solver = GasAwareCommitment(case)
@@ -119,7 +125,8 @@ def main() -> None:
         family = list(FAMILIES)[seed % len(FAMILIES)]
         draw = np.random.default_rng(seed)
         for attack in attacks(*FAMILIES[family](seed)):
-            for kind, is_wrong in pattern_claims(attack, draw) + floor_claims(attack, draw):
+            made_here = [*pattern_claims(attack, draw), *floor_claims(attack, draw), *claims_of_none(attack)]
+            for kind, is_wrong in made_here:
                 made[kind] += 1
                 wrong[kind] += is_wrong
                 if is_wrong:

@@ -284,6 +284,9 @@ def test_the_half_spaces_that_come_nearest_are_kept(
         def nearest(self, half_spaces: HalfSpaces | None) -> np.ndarray:
             return np.zeros(1) if half_spaces is None else half_spaces.least
 
+        def first(self, half_spaces: HalfSpaces) -> None:
+            pytest.fail("every step is scripted")
+
         def at_published_prices(self, half_spaces: HalfSpaces | None) -> None:
             pytest.fail("every step is scripted")
 
@@ -294,12 +297,14 @@ def test_the_half_spaces_that_come_nearest_are_kept(
         return None if cost is None else Day(float(cost), None)
 
     def step(
-        decision: CostlyDecision, vectors: Nearest, days: Days, released: np.ndarray, at: HalfSpaces | None
-    ) -> tuple[HalfSpaces, np.ndarray] | None:
-        if costs[int(released[0])] != "unseen":
-            days._day(decision, released)
-        number = released + 1.0
-        return (HalfSpaces(np.ones(1), number), number) if number[0] < len(costs) else None
+        decision: CostlyDecision, vectors: Nearest, days: Days, standing: published_cost._Standing
+    ) -> published_cost._Standing | None:
+        if costs[int(standing.vector[0])] != "unseen":
+            days._day(decision, standing.vector, decision.missed)
+        number = standing.vector + 1.0
+        if number[0] >= len(costs):
+            return None
+        return published_cost._Standing(HalfSpaces(np.ones(1), number), number, is_final=True)
 
     monkeypatch.setattr(published_cost, "_better", step)
     days = Days(cheapest, _NoBound())
@@ -333,6 +338,55 @@ def test_a_ceiling_touches_the_vectors_that_it_keeps() -> None:
     assert both is not None
     assert both.least.size == 2
     assert kept.ceiling(_Bowl(), near) is None
+
+
+@pytest.mark.parametrize("goal", [1.0, 100.0, 2400.0])
+def test_the_way_down_ends_at_or_above_the_goal_after_a_few_bounds(goal: float) -> None:
+    """By Newton's method from above, which no convex cost undershoots."""
+
+    class Counted(_Bowl):
+        asked = 0
+
+        def at(self, demand: np.ndarray) -> CostThere:
+            self.asked += 1
+            return super().at(demand)
+
+    bowl, top, below = Counted(), np.array([30.0, 40.0]), np.array([0.3, 0.4])
+    kept = KeptCost(CostlyDecision(below, goal, rounding=0.05 * goal), _nearest(below))
+    hill = published_cost._Hill(below, top, _Bowl().at(top))
+    place, there = kept._down_to(goal, bowl, hill)
+    assert goal <= there.cost <= 1.05 * goal
+    assert there.cost == pytest.approx(float(place @ place))
+    assert bowl.asked <= 8
+
+
+def test_a_much_cheaper_day_behind_one_that_cannot_be_kept_out_is_found() -> None:
+    """Nothing faithful makes the first day dearer; the next one, which is cheaper still, something does."""
+
+    class Flat(_Bowl):
+        def at(self, demand: np.ndarray) -> CostThere:
+            return CostThere(99.0, np.zeros(2))
+
+    near, top = np.array([0.3, 0.4]), np.array([3.0, 4.0])
+    prices = cast("SamePrices", SimpleNamespace(nearest=near, farthest=lambda direction: top))
+    asked: list[float] = []
+
+    def cheapest(demand: np.ndarray, enough: float) -> Day:
+        asked.append(enough)
+        return Day(99.0, Flat()) if enough > 99.0 else Day(0.25, _Bowl())
+
+    kept = KeptCost(CostlyDecision(near, 100.0), prices)
+    days = Days(cheapest, _NoBound())
+    found = list(days.needed(kept, near, is_final=True))
+    assert asked[0] > 99.0 > asked[1]
+    assert [each is not None for each in found] == [False, False, False, True]
+    assert found[3] is not None
+    assert found[3].missed(near) > 0.0
+    assert days.off(kept.decision, near, look=False) == pytest.approx(99.75)
+    assert list(days.needed(kept, near, is_final=False)) == [
+        None,
+        None,
+    ]  # no day of a vector that is not final
 
 
 def test_climbs_end_at_a_height_that_two_ways_reach() -> None:

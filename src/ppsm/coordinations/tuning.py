@@ -41,7 +41,8 @@ class CoordinationTuning:
     tight
         What a side may be away from, beside its size, to count as tight.
     cheaper_day_seconds
-        Of the processor, for each look for a day that is cheaper than a published one.
+        Of the processor, for each look for a day that is cheaper than a published one: beyond what its turns
+        take.
     day_gap, day_seconds
         Of clearing an invented day: its outcome counts, not its proof.
     history_days
@@ -63,7 +64,7 @@ class CoordinationTuning:
     nearest_share: float = 1e-4
     nearest_digits: int = 7
     tight: float = 1e-7
-    cheaper_day_seconds: float = 20.0
+    cheaper_day_seconds: float = 300.0
     day_gap: float = 0.01
     day_seconds: float = 60.0
     history_days: int = 365

@@ -134,6 +134,7 @@ class Experiment:
     gap: float = Limits.gap
     clear_seconds: float = Limits.clear_seconds
     original_seconds: float = Limits.original_seconds
+    fidelity_nodes: int = Limits.fidelity_nodes
     fidelity_seconds: float = Limits.fidelity_seconds
 
     def __post_init__(self) -> None:
@@ -151,9 +152,8 @@ class Experiment:
             raise InputError(f"{self.repetitions} repetitions were asked for; expected at least 1.")
         if self.first_repetition < 0:
             raise InputError(f"first_repetition is {self.first_repetition}; they are counted from 0.")
-        _positive(
-            self, "alphas", "etas", "epsilon", "gap", "clear_seconds", "original_seconds", "fidelity_seconds"
-        )
+        limits = (field.name for field in fields(Limits))
+        _positive(self, "alphas", "etas", "epsilon", *limits)
         for eta in self.etas:
             check_width(eta, "one of the etas")
 

@@ -129,7 +129,7 @@ class Workspace:
         if not variant.has_bands:
             return Laplace(**given)
         given["eta_p"] = instance.eta_p
-        given["limits"] = SearchLimits(seconds=self.limits.fidelity_seconds)
+        given["limits"] = SearchLimits(nodes=self.limits.fidelity_nodes, seconds=self.limits.fidelity_seconds)
         if variant.prior_spread is not None:
             given["prior"] = self._prior(instance, variant.prior_spread)
         if "l1" in variant.options:

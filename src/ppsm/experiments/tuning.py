@@ -12,8 +12,8 @@ class HarnessTuning:
     single_cell_original_seconds
         For the original game of a command on one cell: all its errors are relative to it, so it is proven if
         that is possible in five minutes.
-    single_cell_fidelity_seconds
-        For step 3b of a command on one cell, which has few instances.
+    single_cell_fidelity_nodes
+        Of step 3b of a command on one cell, which has few instances.
     recheck_seconds
         For a look whether another cell's commitment is cheaper in an original game; no proof is sought.
     attempts
@@ -29,7 +29,7 @@ class HarnessTuning:
     """
 
     single_cell_original_seconds: float = 300.0
-    single_cell_fidelity_seconds: float = 10.0
+    single_cell_fidelity_nodes: int = 400
     recheck_seconds: float = 1.0
     attempts: int = 3
     watch_seconds: float = 0.5
@@ -53,14 +53,16 @@ class Limits:
         For clearing the game with a release.
     original_seconds
         For clearing it with the true demand, once per cell: all errors are relative to it.
-    fidelity_seconds
-        For step 3b.
+    fidelity_nodes, fidelity_seconds
+        For step 3b. Nodes end its search, so that a busy machine finds the same; seconds are far more than
+        those take.
     """
 
     gap: float = 1e-3
     clear_seconds: float = 20.0
     original_seconds: float = 120.0
-    fidelity_seconds: float = 5.0
+    fidelity_nodes: int = 200
+    fidelity_seconds: float = 60.0
 
     @classmethod
     def of_single_cell(cls, clear_seconds: float) -> "Limits":
@@ -68,5 +70,5 @@ class Limits:
         return cls(
             clear_seconds=clear_seconds,
             original_seconds=max(HARNESS.single_cell_original_seconds, clear_seconds),
-            fidelity_seconds=HARNESS.single_cell_fidelity_seconds,
+            fidelity_nodes=HARNESS.single_cell_fidelity_nodes,
         )

@@ -365,14 +365,20 @@ class HalfSpaces:
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """When a search may stop: relative gap, nodes, wall-clock seconds; fewer if nothing faithful is found."""
+    """When a search may stop: relative gap, nodes, wall-clock seconds; fewer if nothing faithful is found.
+
+    Several searches take turns; ``searches`` leaves out all but so many, the most promising first. Without
+    any the answer is what they would begin with.
+    """
 
     gap: float = 1e-4
     nodes: int = 100_000
     seconds: float = 60.0
     barren_seconds: float = INFINITY
+    searches: int = 10
 
     def __post_init__(self) -> None:
-        for name, least in (("gap", 0.0), ("nodes", 1), ("seconds", 0.0), ("barren_seconds", 0.0)):
+        least_of = {"gap": 0.0, "nodes": 1, "seconds": 0.0, "barren_seconds": 0.0, "searches": 0}
+        for name, least in least_of.items():
             if not getattr(self, name) >= least:
                 raise InputError(f"the limit '{name}' is {getattr(self, name)}; expected at least {least:g}.")

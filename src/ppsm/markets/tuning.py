@@ -53,6 +53,8 @@ class MarketTuning:
     # plan saves by it, and no more than needed. These prices become coefficients of cuts, and with a million
     # beside a one HiGHS's searches over patterns end with wrong bounds.
     missed_level: float = 1.0
+    # There is no answer where at least this much is missed, or levels that cost as much: far beyond rounding.
+    clearly_missed_mwh: float = 1.0
     # A relaxation that is not there in this time says nothing.
     relaxation_seconds: float = 60.0
     # Bases of so many solves are kept to start from the nearest.
@@ -74,6 +76,8 @@ class MarketTuning:
 
     # Where a cheaper day will do, patterns this near to the published one are looked at, one after another.
     classes_near: tuple[int, ...] = (1, 2)
+    # in so many turns of program and relaxation together.
+    turns_near: int = 30
 
     # So many relaxations, by power stress and network, are kept alive.
     networks_kept: int = 8

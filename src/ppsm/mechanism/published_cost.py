@@ -27,7 +27,7 @@ and public figures.
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -120,12 +120,14 @@ class KeptCost:
 
         None where the vector allows it, or no other does: a flat tangent says nothing of the demand. They are
         below the bound, so nothing true is lost. A tangent far out cuts little off beside the vectors that
-        are kept, so one more touches these, on the way to the nearest vector with the published prices.
+        are kept, so one more then touches these, on the way to the nearest vector with the published prices.
         """
         there, most = bound.at(released), self.decision.most
         if there is None or there.cost <= most + self.decision.slack or there.is_flat(released):
             return None
         found = self._capped(released, there)
+        if there.cost <= most + TUNING.cost_far * self.decision.slack:
+            return found
         inside = self.same_prices.nearest
         at_inside = bound.at(inside)
         if at_inside is None:
@@ -191,19 +193,22 @@ class KeptCost:
         return _Hill(low, point, here)
 
     def _down_to(self, goal: float, bound: LeastCost, hill: "_Hill") -> tuple[FloatArray, CostThere]:
-        """A place on the last step where the cost is at least the goal, and hardly more."""
-        low, high, at_high = hill.below, hill.vector, hill.top
-        for _ in range(TUNING.cost_halvings):
-            if at_high.cost <= goal + self.decision.slack:
+        """A place on the last step where the cost is at least the goal, and hardly more.
+
+        Newton's method from above: the tangent of a convex cost is below it, so that where the tangent meets
+        the goal the cost is no less.
+        """
+        high, at_high = hill.vector, hill.top
+        for _ in range(TUNING.cost_descents):
+            back = hill.below - high
+            fall = -float(at_high.slope @ back)
+            if at_high.cost <= goal + self.decision.slack or fall <= 0.0:
                 break
-            middle = 0.5 * (low + high)
-            there = bound.at(middle)
-            if there is None:
+            place = high + min(1.0, (at_high.cost - goal) / fall) * back
+            there = bound.at(place)
+            if there is None or there.cost < goal - TUNING.cost_rounding * abs(goal):
                 break
-            if there.cost >= goal:
-                high, at_high = middle, there
-            else:
-                low = middle
+            high, at_high = place, there
         return high, at_high
 
 
@@ -270,29 +275,45 @@ class Days:
     same: LeastCost
     _seen: dict[bytes, Day | None] = field(default_factory=dict)
 
-    def needed(self, kept: KeptCost, released: FloatArray) -> Iterator[HalfSpaces | None]:
+    def needed(self, kept: KeptCost, released: FloatArray, *, is_final: bool) -> Iterator[HalfSpaces | None]:
         """Half-spaces that keep the cost, the cheapest to find first; another day is looked for at last.
+
+        That takes long, so that it is done for final vectors only.
 
         With the published prices the day must be neither dearer nor cheaper; another day only not cheaper,
         and some more, because many others are like it.
         """
         yield kept.ceiling(self.same, released)
         yield kept.floor(self.same, released)
-        day = self._day(kept.decision, released)
-        if day is not None and day.bound is not None and day.cost < kept.decision.least:
+        if not is_final:
+            return
+        # Where nothing faithful keeps the first day out that was found, a much cheaper one may be behind it.
+        enough = kept.decision.missed
+        for _ in range(TUNING.cost_days):
+            day = self._day(kept.decision, released, enough)
+            if day is None or day.bound is None or day.cost >= kept.decision.least:
+                return
             yield kept.floor(day.bound, released, TUNING.cost_margin)
+            enough = day.cost - kept.decision.slack
 
     def off(self, decision: CostlyDecision, released: FloatArray, *, look: bool) -> float:
         """How far the cheapest day is from the published cost; infinite where it was not looked for."""
         if not look and released.tobytes() not in self._seen:
             return INFINITY
-        day = self._day(decision, released)
+        day = self._day(decision, released, decision.missed)
         return INFINITY if day is None else abs(day.cost - decision.cost)
 
-    def _day(self, decision: CostlyDecision, released: FloatArray) -> Day | None:
+    def _day(self, decision: CostlyDecision, released: FloatArray, enough: float) -> Day | None:
+        """The cheapest day that is known of, looked for if none is as cheap as that."""
         key = released.tobytes()
         if key not in self._seen:
-            self._seen[key] = self.cheapest(released, decision.missed)
+            self._seen[key] = self.cheapest(released, enough)
+        known = self._seen[key]
+        if enough < decision.missed and known is not None and known.cost > enough:
+            cheaper = self.cheapest(released, enough)
+            if cheaper is None or cheaper.bound is None or cheaper.cost >= known.cost:
+                return None
+            self._seen[key] = cheaper
         return self._seen[key]
 
 
@@ -302,8 +323,32 @@ class Vectors(Protocol):
     def nearest(self, half_spaces: HalfSpaces | None) -> FloatArray | None:
         """Step 3b within half-spaces; None where nothing is left."""
 
+    def first(self, half_spaces: HalfSpaces) -> FloatArray | None:
+        """What step 3b begins with within half-spaces, at once; None where it has nothing to begin with."""
+
     def at_published_prices(self, half_spaces: HalfSpaces | None) -> SamePrices | None:
         """The vectors at which the published prices are optimal; None where none is left."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """Half-spaces and a vector in all of them: what step 3b would release there, or what it begins with."""
+
+    half_spaces: HalfSpaces | None
+    vector: FloatArray
+    is_final: bool
+
+    @classmethod
+    def final(cls, vectors: Vectors, half_spaces: HalfSpaces | None) -> "_Standing | None":
+        """What would be released in half-spaces; None where nothing is left."""
+        nearest = vectors.nearest(half_spaces)
+        return None if nearest is None else cls(half_spaces, nearest, True)
+
+    @classmethod
+    def begun(cls, vectors: Vectors, half_spaces: HalfSpaces) -> "_Standing | None":
+        """The same without its search, where that has something to begin with."""
+        first = vectors.first(half_spaces)
+        return cls.final(vectors, half_spaces) if first is None else cls(half_spaces, first, False)
 
 
 def half_spaces_that_keep(decision: CostlyDecision, vectors: Vectors, days: Days) -> HalfSpaces | None:
@@ -311,45 +356,43 @@ def half_spaces_that_keep(decision: CostlyDecision, vectors: Vectors, days: Days
 
     Each is made around a vector that the ones before hold, so that there is one in all of them. Where the
     cost could not be kept, they are those of which the game on what would be released came nearest to it.
+    What that is takes a search, so that half-spaces are first made until what it begins with needs no more.
     """
-    half_spaces: HalfSpaces | None = None
-    released = vectors.nearest(None)
-    best, least_off = half_spaces, INFINITY
+    standing = _Standing.final(vectors, None)
+    best, least_off = None, INFINITY
     stop = time.process_time() + TUNING.cost_search_seconds
     for round_ in range(TUNING.cost_rounds + 1):
-        if released is None:
+        if standing is None:
             break
         is_last = round_ == TUNING.cost_rounds or time.process_time() > stop
-        better = None if is_last else _better(decision, vectors, days, released, half_spaces)
-        if better is None and half_spaces is not None and not is_last:
+        better = None if is_last else _better(decision, vectors, days, standing)
+        if better is None and not standing.is_final:
+            standing = _Standing.final(vectors, standing.half_spaces)
+            continue
+        if better is None and standing.half_spaces is not None and not is_last:
             # Tangents hold no more than is enough: begin anew with what is missing now.
-            better = _better(decision, vectors, days, released, None)
-        off = days.off(decision, released, look=better is None)
-        if off <= least_off:
-            best, least_off = half_spaces, off
+            better = _better(decision, vectors, days, replace(standing, half_spaces=None))
+        if standing.is_final:
+            off = days.off(decision, standing.vector, look=better is None)
+            if off <= least_off:
+                best, least_off = standing.half_spaces, off
         if better is None:
             break
-        half_spaces, released = better
+        standing = better
     return best
 
 
-def _better(
-    decision: CostlyDecision,
-    vectors: Vectors,
-    days: Days,
-    released: FloatArray,
-    half_spaces: HalfSpaces | None,
-) -> tuple[HalfSpaces, FloatArray] | None:
-    """One half-space more and what is released in all of them; None where none is needed or holds one."""
-    polytope = vectors.at_published_prices(half_spaces)
+def _better(decision: CostlyDecision, vectors: Vectors, days: Days, standing: _Standing) -> _Standing | None:
+    """One half-space more and a vector in all of them; None where none is needed or holds one."""
+    polytope = vectors.at_published_prices(standing.half_spaces)
     if polytope is None:
         return None
-    for found in days.needed(KeptCost(decision, polytope), released):
+    kept = KeptCost(decision, polytope)
+    for found in days.needed(kept, standing.vector, is_final=standing.is_final):
         if found is not None:
-            more = found.and_also(half_spaces)
-            nearest = vectors.nearest(more)
-            if nearest is not None:
-                return more, nearest
+            better = _Standing.begun(vectors, found.and_also(standing.half_spaces))
+            if better is not None:
+                return better
     return None
 
 

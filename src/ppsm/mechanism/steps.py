@@ -197,8 +197,21 @@ class _Asked:
 
         They are where they had to be for the nearest vector at all.
         """
+        nodes = min(self.limits.nodes, TUNING.cost_nodes)
+        limits = replace(self.limits, nodes=nodes, searches=min(self.limits.searches, TUNING.cost_searches))
+        return self._in(half_spaces, at_all, limits)
+
+    def first(self, half_spaces: HalfSpaces, at_all: FidelityResult) -> FidelityResult:
+        """What the search for it begins with; with a price band its first nodes have to find that."""
+        searches = 0 if self.bands.prices is None else 1
+        return self._in(
+            half_spaces, at_all, replace(self.limits, nodes=TUNING.first_nodes, searches=searches)
+        )
+
+    def _in(
+        self, half_spaces: HalfSpaces, at_all: FidelityResult | None, limits: SearchLimits
+    ) -> FidelityResult:
         restorer = Restorer(self.follower, half_spaces)
-        limits = replace(self.limits, seconds=min(self.limits.seconds, TUNING.cost_seconds))
         if at_all is None:
             return self._restored(restorer, self.bands, limits, elastic=False)
         found = self._restored(restorer, self.bands.widened(at_all.widening), limits, elastic=False)
@@ -247,6 +260,11 @@ class _Repaired:
     def nearest(self, half_spaces: HalfSpaces | None) -> FloatArray | None:
         """Step 3b; None where nothing is left."""
         found = self._at_all if half_spaces is None else self.asked.nearest(half_spaces, self._at_all)
+        return found.parameter if found.status.has_answer else None
+
+    def first(self, half_spaces: HalfSpaces) -> FloatArray | None:
+        """What step 3b begins with."""
+        found = self.asked.first(half_spaces, self._at_all)
         return found.parameter if found.status.has_answer else None
 
     def at_published_prices(self, half_spaces: HalfSpaces | None) -> SamePrices | None:

@@ -29,18 +29,26 @@ class MechanismTuning:
     # equal if they differ by no more than the second.
     cost_slack: float = 3e-4
     cost_rounding: float = 1e-6
+    # So many ever cheaper days are looked for where no vector keeps the first ones out.
+    cost_days: int = 3
+    # So many times that share dearer is far out.
+    cost_far: float = 10.0
     # Of a day with other prices more is asked for, by this share: many others are like it.
     cost_margin: float = 0.03
-    # Half-spaces that keep it, steps uphill to find one, and halvings of the last step.
-    cost_rounds: int = 16
+    # Rounds of half-spaces that keep it, steps uphill to find one, and steps down from there.
+    cost_rounds: int = 30
     cost_climbs: int = 6
-    cost_halvings: int = 6
-    # No further one is looked for after so many seconds of the processor, however busy the machine is.
-    cost_search_seconds: float = 60.0
+    cost_descents: int = 8
+    # No further one is looked for after so many seconds of the processor: far more than rounds take.
+    cost_search_seconds: float = 120.0
     # What a move of a rounded price weighs beside a reduced cost that it leaves: little.
     price_move: float = 1e-3
-    # Seconds for a search within half-spaces: they are a wish, and an empty one may take long to show.
-    cost_seconds: float = 3.0
+    # Nodes and searches of step 3b within half-spaces, which are a wish: what the most promising searches do
+    # not find or refute in so many nodes takes others far longer. On a busy machine these are no fewer.
+    cost_nodes: int = 100
+    cost_searches: int = 2
+    # Nodes for what a search begins with.
+    first_nodes: int = 8
 
 
 TUNING = MechanismTuning()

@@ -1,6 +1,7 @@
 """Searches that take turns: who goes on for how long, what they tell each other, and what is claimed."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -96,6 +97,17 @@ def test_who_gives_up_leaves_the_rest_to_the_others_and_its_bound_stays() -> Non
     # alone, nobody waits: all of it is one turn
     assert steady.turns == [1000]
     assert (outcome.status, outcome.bound, outcome.nodes) == (Status.NO_INCUMBENT, 2.0, 1005)
+
+
+def test_only_so_many_searches_take_part() -> None:
+    first, second = Fake([0.0] * 10), Fake([0.0] * 10)
+    limits = replace(LIMITS, searches=1)
+    assert search_by_turns(limits, [lambda: first, lambda: second]).nodes == 10
+    assert second.nodes == 0
+    # Without any the answer is what was known before.
+    known = search_by_turns(replace(LIMITS, searches=0), [lambda: first], incumbent(4.0), 2.0)
+    assert known.incumbent is not None
+    assert (known.status, known.bound, known.nodes) == (Status.INCUMBENT, 2.0, 0)
 
 
 def test_what_is_known_before_counts() -> None:

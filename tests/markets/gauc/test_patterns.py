@@ -8,7 +8,7 @@ import pytest
 from tests.markets.small_games import small_game, steep_game
 
 from ppsm.arrays import FloatArray
-from ppsm.cases import load_case
+from ppsm.cases import Case, load_case
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.by_patterns import PricePatterns
 from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PatternProgram, PriceSteps, root_box
@@ -18,6 +18,7 @@ from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.markets.model.followers import Followers, PowerAnswer
 from ppsm.markets.tuning import TUNING
 from ppsm.solvers.mip import SolveLimits
+from ppsm.status import Status
 
 
 def unlimited() -> float:
@@ -405,3 +406,46 @@ def test_demands_of_both_signs_share_cuts_and_keep_their_bounds(seed: int) -> No
         assert bounds[0] == pytest.approx(bounds[1], rel=5e-4)
     assert len(shared._kept) == 2
     assert len(shared._learned) == 1
+
+
+def _full_pipe() -> Case:
+    """Two nodes whose pipe carries 1,000 MWh at any pressures; beyond that the city's gas costs 30 $/MWh."""
+    case = load_case("two_node")
+    return replace(case, pipes=(replace(case.pipes[0], capacity_mwh=1000.0),))
+
+
+@pytest.mark.parametrize(
+    ("power_stress", "demand_mwh", "has_none"),
+    [
+        # Up to 180 MW others can do without gas.
+        (0.0, 1400.0, False),
+        # At 240 MW the plant is needed, and gas at 20 $/MWh is covered by its second bid.
+        (0.6, 500.0, False),
+        # Beside 1,000 MWh it would burn gas at 30 $/MWh, which no bid covers: 2.05 x 30 > 50.
+        (0.6, 1000.0, True),
+        (0.6, 1400.0, True),
+    ],
+)
+def test_a_game_without_an_answer_is_proven_to_have_none(
+    power_stress: float, demand_mwh: float, *, has_none: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ppsm.markets.gauc.solver.can_enumerate", lambda followers: False)
+    solver = GasAwareCommitment(_full_pipe())
+    assert solver.patterns.have_no_answer(power_stress, np.array([demand_mwh]), unlimited) is has_none
+    solution = solver.solve(power_stress, [demand_mwh], gap=1e-4, time_limit=60.0)
+    assert (solution.status is Status.INFEASIBLE) is has_none
+    assert (solution.leader_cost_usd is None) is has_none
+
+
+def test_no_proof_where_pressures_may_bind_or_the_time_is_up() -> None:
+    demand = np.array([1400.0])
+    assert not PricePatterns(Followers(load_case("two_node"))).have_no_answer(0.6, demand, unlimited)
+    assert not PricePatterns(Followers(_full_pipe())).have_no_answer(0.6, demand, lambda: 0.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_games_with_an_answer_are_not_proven_to_have_none(seed: int) -> None:
+    case, demand = steep_game(seed)
+    solver = GasAwareCommitment(case)
+    if solver.solve(0.0, demand, gap=1e-2, time_limit=60.0, proof=False).leader_cost_usd is not None:
+        assert not solver.patterns.have_no_answer(0.0, demand, unlimited)

@@ -190,7 +190,7 @@ def search_by_turns(
 ) -> SearchOutcome:
     """Let searches take turns until one is through or a limit is hit; ``best`` and ``bound`` are known."""
     started = time.perf_counter()
-    everybody = [_Seat(invite) for invite in players]
+    everybody = [_Seat(invite) for invite in players[: limits.searches]]
     seats = list(everybody)
     turn = TUNING.first_turn
     while seats:

@@ -16,6 +16,8 @@ search moves an incumbent down and a bound up until they meet:
    led to an answer: UC at level 0, whose bound holds for every answer since it ignores prices, -> EM -> GM ->
    the levels that prices ask for -> UC at these, until one is valid. Where GM cannot serve the burn, UC
    beside the region of GM commits what it can (``deliverable``); the bound of that holds too.
+   *Prove that there is no answer* (``have_no_answer`` in ``by_patterns``), where none was found: the same
+   search with costs of nothing but missed gas and missed levels. No pattern that misses nothing, no answer.
 4. *Bound by price floors* (``floors``), where little is open: all answers that would beat the incumbent
    by more than the gap have a burn in a small ``region``, found by LPs over UC's relaxation with the cost
    target as a row. On it an affine ``recourse`` of the gas network bounds GM's value from above, and one

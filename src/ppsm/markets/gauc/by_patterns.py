@@ -114,6 +114,30 @@ class PricePatterns:
         most = self._places.gather @ largest_burn_mwh(self._followers)
         return BurnBox(np.zeros(most.size), most, (0.0, float(most.sum())))
 
+    def have_no_answer(
+        self, power_stress: float, demand_mwh: FloatArray, seconds_left: Callable[[], float]
+    ) -> bool:
+        """Whether every pattern of prices misses gas or a level, whatever is committed; False if not proven.
+
+        The search is that for the cheapest pattern, with costs of nothing but what is missed. It takes that
+        pressures bind nowhere, and a second opinion.
+        """
+        withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
+        areas = self._network(withdrawal < 0)
+        gathered = areas.gathered(withdrawal)
+        if gathered is None or (areas.of_junction[self._places.junctions] < 0).any():
+            return False
+        relaxation = PowerRelaxation(self._followers, power_stress, areas, of_missing=True)
+        steps = PriceSteps.of(areas, relaxation.asked)
+        if not self._pressure.never_binds(areas, steps, withdrawal, self._largest_burn()):
+            return False
+        none = np.empty(0, dtype=np.int64)
+        search = PatternSearch(relaxation, AreaMarket(areas), [], gathered, self._largest_burn(), none)
+        search.target_usd = TUNING.clearly_missed_mwh * relaxation.missed_gas_usd_per_mwh
+        search.run(seconds_left)
+        is_above = search.bound_usd >= search.target_usd * (1 - 2 * TUNING.pattern_precision)
+        return is_above and search.is_confirmed(seconds_left)
+
     def pressures_are_free(
         self,
         power_stress: float,
@@ -196,12 +220,20 @@ class DemandPatterns:
     def cheaper_near(
         self, prices_usd_per_mwh: FloatArray, seconds_left: Callable[[], float]
     ) -> PricedPattern | None:
-        """A pattern below the target and near prices by junction, as soon as there is one; None without."""
+        """A pattern below the target and near prices by junction, as soon as there is one; None without.
+
+        Turns end the search, so that a busy machine finds the same; seconds are beyond them.
+        """
         search, relaxation = self._search, self._kept.relaxation
         by_area = relaxation.areas.by_area(prices_usd_per_mwh)
+
+        def left() -> float:
+            is_over = search.cheapest_below_target is not None or search.turns >= TUNING.turns_near
+            return 0.0 if is_over else seconds_left()
+
         for reach in TUNING.classes_near:
             search.look_near(by_area, reach)
-            self.run(lambda: seconds_left() if search.cheapest_below_target is None else 0.0)
+            self.run(left)
             if search.cheapest_below_target is not None:
                 break
         return search.cheapest_below_target

@@ -88,6 +88,7 @@ class PatternSearch:
         self._is_coarse = True
         self.is_refuted, self._another_path = False, False
         self._near: tuple[IntArray, int] | None = None
+        self.turns = 0
 
     def cheapest(self, count: int) -> list[PricedPattern]:
         """The cheapest patterns found."""
@@ -146,6 +147,7 @@ class PatternSearch:
         while counted is not None and seconds_left() > 0:
             self._counted, self.kept_steps = counted, counted.kept
             counted = self._turn(counted, seconds_left)
+            self.turns += 1
 
     def _turn(self, counted: CountedPatterns, seconds_left: Callable[[], float]) -> CountedPatterns | None:
         """Find the cheapest pattern by cuts and steps so far, and learn of it; None at the end."""

@@ -98,12 +98,20 @@ class _Solved:
 
 
 class PowerRelaxation:
-    """UC's relaxation of a power stress beside the areas of a gas network, alive in HiGHS."""
+    """UC's relaxation of a power stress beside the areas of a gas network, alive in HiGHS.
 
-    def __init__(self, followers: Followers, power_stress: float, areas: GasAreas) -> None:
+    Where it is only ``of_missing`` gas and levels, nothing else has a cost. What costs more than nothing is
+    then no answer, and its cut says for which burns and levels there is none.
+    """
+
+    def __init__(
+        self, followers: Followers, power_stress: float, areas: GasAreas, *, of_missing: bool = False
+    ) -> None:
         self.areas, self.asked = areas, AskedLevels.of(followers)
         self.places = PlaceMap(followers)
         plain = followers.commitment.loaded(power_stress)
+        if of_missing:
+            plain = replace(plain, cost=np.zeros(plain.shape[1]), offset=0.0)
         self.power_width = plain.shape[1]
         rows, self._room = _level_rows(followers, self.asked)
         self._first_level = plain.shape[0]
@@ -129,6 +137,11 @@ class PowerRelaxation:
         )
         self._lp = PersistentLp(whole, feasibility=TUNING.commitment_feasibility)
         self._solved: list[_Solved] = []
+
+    @property
+    def missed_gas_usd_per_mwh(self) -> float:
+        """What gas from or to nowhere costs."""
+        return self._missed_gas_usd
 
     def with_missed_gas(self, program: LinearProgram) -> LinearProgram:
         """A program of these columns and more rows with gas from and to nowhere as its last columns."""
