@@ -112,6 +112,10 @@ class Tuning:
     levels_apart: float = 1e-9
     most_levels: int = 20
 
+    # --- rays (bounds/price_rays.py) ---
+    # A ray, whose multipliers add up to 1, needs those that are larger than this.
+    needed_by_ray: float = 1e-7
+
     # --- any search, best bound first (search/best_first.py, search/supports.py) ---
     # Duality gap at which a point counts as faithful, relative to the value; the certificate allows 1e-6.
     faithful: float = 1e-8
@@ -218,9 +222,9 @@ class Tuning:
     # --- the tree of price levels (search/level_tree.py) ---
     # Beyond the costs there are so many levels, each so many times the last one.
     level_growth: float = 2.0
-    levels_beyond: int = 3
+    levels_beyond: int = 6
     # Levels of prices that are shares of the largest one.
-    share_levels: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0)
+    share_levels: tuple[float, ...] = (0.0, 1.0)
     # A node that misses the band by this much, relatively, holds no better point.
     refuted: float = 1e-7
     # A new line has to say less than the others by this share of what they leave.
@@ -237,6 +241,9 @@ class Tuning:
     # lose more than this.
     mixed: float = 1e-6
     lost_worth: float = 1e-9
+    # Prices alone are divided in a tree's first nodes, unless something near cannot be served; from then on
+    # rays are taken out of duals.
+    halves_first: int = 10
     # Followers with at most so many multipliers have ranges of prices within milliseconds; with more prices
     # than that the LP of levels is too large.
     few_sides: int = 500

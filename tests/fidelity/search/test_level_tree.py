@@ -20,7 +20,7 @@ from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.status import Status
 from tests.fidelity.bounds.test_price_boxes import low_problem
 from tests.fidelity.markets import plant_of_two
-from tests.fidelity.nodes import node_optimum
+from tests.fidelity.nodes import node_optimum, value_at
 
 LIMITS = SearchLimits(gap=1e-5, seconds=20.0)
 
@@ -56,15 +56,36 @@ def test_no_point_is_called_best_that_is_not(seed: int, monotone: bool) -> None:
         assert outcome.incumbent.objective == pytest.approx(optimum, rel=2e-5, abs=1e-6)
 
 
+@pytest.mark.parametrize("monotone", [True, False])
 @pytest.mark.parametrize("seed", range(12))
-def test_most_are_proven(seed: int) -> None:
+def test_all_are_proven(seed: int, monotone: bool) -> None:
+    # without the signs of prices five of them have something near that cannot be served
     problem = low_problem(seed)
-    tree = tree_of(problem.core, problem.lps, monotone=True)
+    tree = tree_of(problem.core, problem.lps, monotone=monotone)
     tree.limits = SearchLimits(gap=0.01)  # so that it is more than rounding where the distance is tiny
-    outcome = run_out(tree)
-    # what is left open has something near that cannot be served
-    if tree._largest_price() < np.inf:
-        assert outcome.status is Status.PROVEN_OPTIMAL
+    assert run_out(tree).status is Status.PROVEN_OPTIMAL
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_planes_that_lines_are_drawn_beside_keep_all_that_is_faithful(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = low_problem(seed)
+    core, limits = problem.core, []
+    cuts_off = _Region.cuts_off
+
+    def noted(region: _Region, *given: object) -> bool:
+        limits.extend(region.limits)
+        return cuts_off(region, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_Region, "cuts_off", noted)
+    run_out(tree_of(core, problem.lps, monotone=False))
+    rng = np.random.default_rng(seed)
+    for _ in range(200):
+        parameter = np.clip(rng.uniform(0.0, 3.0, core.reference.size), core.lower, core.upper)
+        if not core.value_lower <= value_at(core, parameter) <= core.value_upper:
+            continue
+        assert all(constant + weights @ parameter <= core.value_upper + 1e-7 for constant, weights in limits)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -35,7 +35,8 @@ class RelaxedPoint:
 
     ``side_multipliers[k]`` is the multiplier of tight side k; a negative one says that the objective would
     gain if the side could become slack. ``cut_multipliers`` belong to the extra rows, if there were any, and
-    ``half_space_multipliers`` to the half-spaces of the parameter.
+    ``half_space_multipliers`` to the half-spaces of the parameter. ``pull`` is what all rows but these cuts
+    take of the objective's slope at each entry.
     """
 
     bound: float
@@ -45,6 +46,7 @@ class RelaxedPoint:
     side_multipliers: FloatArray
     cut_multipliers: FloatArray
     half_space_multipliers: FloatArray
+    pull: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,15 +203,16 @@ class Relaxation:
         row_multipliers = np.zeros(layout.matrix.shape[0])
         row_multipliers[layout.part.equalities] = worth / unit * solution.equality_multipliers
         row_multipliers[layout.part.inequalities] = worth / unit * solution.row_multipliers
-        rows = core.follower.program.shape[0]
+        rows, all_rows = core.follower.program.shape[0], self._slices.matrix.shape[0]
         point = RelaxedPoint(
             bound=worth * solution.bound + constant,
             objective=worth * solution.objective + constant,
             parameter=np.clip(core.reference + full[entries], core.lower, core.upper),
             columns=full[:answers],
             side_multipliers=self._side_multipliers(layout.matrix, row_multipliers, tight),
-            cut_multipliers=row_multipliers[self._slices.matrix.shape[0] :],
+            cut_multipliers=row_multipliers[all_rows:],
             half_space_multipliers=row_multipliers[rows - core.follower.half_spaces : rows],
+            pull=np.asarray(self._slices.matrix.T @ row_multipliers[:all_rows])[entries],
         )
         return point, worth * abs(solution.objective)
 

@@ -207,7 +207,15 @@ class Half:
     is_above: bool
 
 
-Halves: TypeAlias = tuple[Half, ...]
+@dataclass(frozen=True)
+class Zero:
+    """One of the other multipliers vanishes."""
+
+    other: int
+
+
+Condition: TypeAlias = Half | Zero
+Conditions: TypeAlias = tuple[Condition, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,17 +372,27 @@ class PriceLevels:
 
     def constant(self, columns: FloatArray) -> float:
         """What the dual is worth at a parameter of zero."""
-        first = self.rows.count * self.width
-        others = columns[first : first + self.rows.worth_of_others.size]
-        return float(self.rows.worth @ self.prices(columns) + self.rows.worth_of_others @ others)
+        others = self.rows.worth_of_others @ self.others(columns)
+        return float(self.rows.worth @ self.prices(columns) + others)
 
-    def limits_of(self, halves: Halves) -> tuple[FloatArray, FloatArray]:
-        """Bounds of the columns where some prices are on one side of a level."""
+    @property
+    def _first_other(self) -> int:
+        return self.rows.count * self.width
+
+    def others(self, columns: FloatArray) -> FloatArray:
+        """The other multipliers."""
+        return columns[self._first_other : self._first_other + self.rows.worth_of_others.size]
+
+    def limits_of(self, conditions: Conditions) -> tuple[FloatArray, FloatArray]:
+        """Bounds of the columns where some prices are on one side of a level, and some others vanish."""
         lower, upper = self.program.column_lower.copy(), self.program.column_upper.copy()
-        for half in halves:
-            first = half.price * self.width
-            level = int(np.searchsorted(self.levels, half.level))
-            if half.is_above:
+        for each in conditions:
+            if isinstance(each, Zero):
+                upper[self._first_other + each.other] = 0.0
+                continue
+            first = each.price * self.width
+            level = int(np.searchsorted(self.levels, each.level))
+            if each.is_above:
                 lower[first + 1 : first + 1 + level] = 1.0
                 upper[first] = 0.0
             else:

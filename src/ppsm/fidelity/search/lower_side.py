@@ -110,15 +110,22 @@ class Walker:
 
     def nearest(self, dual: DualPoint, parameter: FloatArray) -> RelaxedPoint | None:
         """The nearest point of a dual's half-space; the dual's value was taken at ``parameter``."""
-        return self.in_half_space(dual.value - float(dual.prices @ parameter), dual.prices)
+        constant = dual.value - float(dual.prices @ parameter)
+        point = self.in_half_space(dual.prices, self.core.value_lower - constant)
+        if point is not None:
+            self.planes.append((constant, dual.prices))
+        return point
 
-    def in_half_space(self, constant: float, prices: FloatArray) -> RelaxedPoint | None:
-        """The nearest point of the half-space of a dual that is worth ``constant`` at a parameter of zero."""
-        if not self._can_be_reached(prices, self.core.value_lower - constant):
-            return None
-        self.planes.append((constant, prices))
-        row = sp.csr_array(prices[None, :])
-        return self.relaxation.solve(NONE, row, np.array([self.core.value_lower - constant]))
+    def in_half_space(self, prices: FloatArray, needed: float) -> RelaxedPoint | None:
+        """The nearest parameter with ``prices'd >= needed`` within bounds and value band."""
+        if self.most(prices) < needed - TUNING.met * max(1.0, abs(needed)):
+            return None  # an LP knows that at once
+        return self.relaxation.solve(NONE, sp.csr_array(prices[None, :]), np.array([needed]))
+
+    def most(self, weights: FloatArray) -> float:
+        """The largest weighted sum of a parameter that can be served within bounds and value band."""
+        cost = np.concatenate([np.zeros(self.core.follower.program.shape[1]), -weights])
+        return -self.lps.free_parameter.least(self.core, NONE, cost)
 
     def lift(self, trial: Trial, offer: Offer) -> float:
         """Offer the nearest point of a dual's half-space: with no price band no support has to be tight."""
@@ -126,12 +133,6 @@ class Walker:
         if point is not None:
             offer(Incumbent(point.objective, point.parameter, point.columns, NONE))
         return -INFINITY
-
-    def _can_be_reached(self, prices: FloatArray, worth: float) -> bool:
-        """Whether some parameter within bounds and value band is worth that much: an LP knows at once."""
-        cost = np.concatenate([np.zeros(self.core.follower.program.shape[1]), -prices])
-        most = -self.lps.free_parameter.least(self.core, NONE, cost)
-        return most >= worth - TUNING.met * max(1.0, abs(worth))
 
     def _raised(self, parameter: FloatArray) -> FloatArray | None:
         """A point farther up along the prices: the one of largest dual value within bounds and value band."""

@@ -195,7 +195,9 @@ def search_by_turns(
     turn = TUNING.first_turn
     while seats:
         for seat in tuple(seats):
-            share = TUNING.lagging if seat.player and seat.bound < max(one.bound for one in seats) else 1.0
+            # One that proves nothing before its end does not lag behind.
+            lags = -INFINITY < seat.bound < max(one.bound for one in seats)
+            share = TUNING.lagging if seat.player and lags else 1.0
             stop = started + _allowed(limits, best)
             alone = len(seats) == 1
             steps = INFINITY if alone else max(1.0, share * turn)
