@@ -43,10 +43,8 @@ def test_no_page_loads_a_script_from_elsewhere() -> None:
     assert 'src="/assets/file-worker.js"' in nowhere
 
 
-def test_cells_of_prose_are_marked_for_phones() -> None:
-    cells = ["<code>x</code>", "a phrase of a few <em>words</em>", "a sentence " * 9]
+def test_cells_of_prose_are_marked_for_phones_and_figures_stay_whole() -> None:
+    cells = ["<code>x</code>", "two words", "12 of 12", "a phrase of a few <em>words</em>", "a sentence " * 9]
+    marks = ["", "", ' class="figure"', ' class="phrase"', ' class="prose"']
     html = HOOKS["on_page_content"]("".join(f"<td>{cell}</td>" for cell in cells))
-    assert html == "".join(
-        f"<td{mark}>{cell}</td>"
-        for mark, cell in zip(["", ' class="phrase"', ' class="prose"'], cells, strict=True)
-    )
+    assert html == "".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(marks, cells, strict=True))
