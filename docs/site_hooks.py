@@ -31,8 +31,9 @@ def _with_room(cell: re.Match[str]) -> str:
     words = _TAG.sub("", cell[1])
     if " " not in words or (len(words) <= _PHRASE and not words[0].isdigit()):
         return cell[0]
-    kind = "figure" if len(words) <= _PHRASE else "phrase" if len(words) <= _SENTENCE else "prose"
-    return f'<td class="{kind}">{cell[1]}</td>'
+    if len(words) <= _PHRASE:
+        return f'<td class="figure">{cell[1].replace(" (", "<br>(")}</td>'
+    return f'<td class="{"phrase" if len(words) <= _SENTENCE else "prose"}">{cell[1]}</td>'
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
