@@ -24,11 +24,16 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def _with_room(cell: re.Match[str]) -> str:
-    """Mark cells of prose: beside code that does not break, phones would show a word a line."""
+    """Mark cells of prose: beside code that does not break, phones would show a word a line.
+
+    A figure stays beside its unit.
+    """
     words = _TAG.sub("", cell[1])
-    if len(words) <= _PHRASE or " " not in words:
+    if " " not in words or (len(words) <= _PHRASE and not words[0].isdigit()):
         return cell[0]
-    return f'<td class="{"prose" if len(words) > _SENTENCE else "phrase"}">{cell[1]}</td>'
+    if len(words) <= _PHRASE:
+        return f'<td class="figure">{cell[1].replace(" (", "<br>(")}</td>'
+    return f'<td class="{"phrase" if len(words) <= _SENTENCE else "prose"}">{cell[1]}</td>'
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:

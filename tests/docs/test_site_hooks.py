@@ -36,6 +36,11 @@ def test_long_names_in_tables_may_break_where_words_end() -> None:
     assert content == row.format("test_<wbr>a_<wbr>name_<wbr>longer_<wbr>than_<wbr>a_<wbr>column")
 
 
+def test_what_a_figure_has_in_brackets_is_below_it() -> None:
+    html = HOOKS["on_page_content"]("<td>0.06 % (0.01)</td>")
+    assert html == '<td class="figure">0.06 %<br>(0.01)</td>'
+
+
 def test_no_page_loads_a_script_from_elsewhere() -> None:
     page = SimpleNamespace(url="gallery/two_towns.html")
     assert 'src="../assets/file-worker.js"' in HOOKS["on_post_page"](FROM_ELSEWHERE, page=page, config=None)
@@ -43,10 +48,8 @@ def test_no_page_loads_a_script_from_elsewhere() -> None:
     assert 'src="/assets/file-worker.js"' in nowhere
 
 
-def test_cells_of_prose_are_marked_for_phones() -> None:
-    cells = ["<code>x</code>", "a phrase of a few <em>words</em>", "a sentence " * 9]
+def test_cells_of_prose_are_marked_for_phones_and_figures_stay_whole() -> None:
+    cells = ["<code>x</code>", "two words", "12 of 12", "a phrase of a few <em>words</em>", "a sentence " * 9]
+    marks = ["", "", ' class="figure"', ' class="phrase"', ' class="prose"']
     html = HOOKS["on_page_content"]("".join(f"<td>{cell}</td>" for cell in cells))
-    assert html == "".join(
-        f"<td{mark}>{cell}</td>"
-        for mark, cell in zip(["", ' class="phrase"', ' class="prose"'], cells, strict=True)
-    )
+    assert html == "".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(marks, cells, strict=True))
