@@ -4,6 +4,7 @@ And one way to tell what a file says that it is: of our format, of another versi
 """
 
 import fcntl
+import json
 import logging
 import os
 import threading
@@ -55,6 +56,25 @@ def write_bytes_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> 
         raise
     sync_directory(path.parent)
     LOG.debug("wrote %s", path)
+
+
+def strict_json(text: str | bytes) -> Any:
+    """JSON without the extras that Python's parser takes: no NaN, no key that occurs twice; else ValueError.
+
+    Of a key that occurs twice some readers take the first value and others the last.
+    """
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return content
 
 
 def of_format(content: object, expected: str, what: str) -> dict[str, Any]:

@@ -135,6 +135,7 @@ def test_a_directory_of_another_user_is_not_for_the_owner(
         ["--ledger", "demand.csv"],
         ["--case", "demand.csv"],
         ["--out", "demand.csv"],
+        ["--after", "demand.csv"],
     ],
     ids=lambda given: given[-3 if "ppsm" in given else 0],
 )

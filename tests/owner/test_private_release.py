@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -199,6 +200,21 @@ def test_an_old_copy_of_a_ledger_does_not_go_on_from_a_release_that_it_does_not_
     with pytest.raises(LedgerError, match="or that release is not private"):
         begin(second, book=book, after=[tmp_path / "c"])
     assert kinds(tmp_path) == ["genesis", "grant"]
+
+
+def test_copies_of_an_interrupted_release_have_one_noise(tmp_path: Path, game: GaucCoordination) -> None:
+    """Each goes on by itself, after the one charge; a link that lies in wait there is not followed."""
+    first, copy, book = tmp_path / "first", tmp_path / "copy", tmp_path / "ledger.db"
+    first.mkdir()
+    begin(first, book=book).draw(game, None)
+    shutil.copytree(first, copy)
+    (copy / RELEASED).symlink_to(tmp_path / "elsewhere.csv")
+    written = [begin(each, book=book).draw(game, None).restore().write() for each in (first, copy)]
+    values = [each.release.noisy.values.tolist() for each in written]
+    assert values[0] == values[1]
+    assert kinds(tmp_path) == ["genesis", "grant", "spend"]
+    assert not (tmp_path / "elsewhere.csv").exists()
+    assert not (copy / RELEASED).is_symlink()
 
 
 def test_a_damaged_dossier_beside_a_release_does_not_stop_it(tmp_path: Path, game: GaucCoordination) -> None:

@@ -1,6 +1,6 @@
 """No policy lets a window lose more than epsilon, whatever the answers are."""
 
-from decimal import Decimal
+from decimal import ROUND_UP, Context, Decimal, Inexact, localcontext
 
 import pytest
 from hypothesis import given
@@ -44,6 +44,23 @@ def test_no_window_loses_more_than_epsilon(
     losses = _losses(policy, promise, answers)
     for first in range(len(losses)):
         assert sum(losses[first : first + window], Decimal(0)) <= promise.budget
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+@pytest.mark.parametrize(
+    "around", [Context(prec=1, rounding=ROUND_UP), Context(prec=2, traps=[Inexact]), Context(Emin=0, Emax=0)]
+)
+def test_a_program_that_rounds_decimals_changes_no_plan(policy: Policy, around: Context) -> None:
+    promise = Promise(alpha=1.0, epsilon=0.987, window=7)
+    answers = [day % 3 > 0 for day in range(40)]
+    expected = _losses(policy, promise, answers)
+    with localcontext(around):
+        past: list[Decimal] = []
+        plans = []
+        for wanted in answers:
+            plans.append(policy.plan(promise, past))
+            past.append(plans[-1].sample if wanted or not plans[-1].question else Decimal(0))
+    assert [plan.question + takes for plan, takes in zip(plans, past, strict=True)] == expected
 
 
 def test_the_plain_daily_release_is_a_window_of_one_day() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ppsm.errors import FileFormatError, InputError
 from ppsm.fidelity.problem import Norm
-from ppsm.files import of_format
+from ppsm.files import of_format, strict_json
 from ppsm.mechanism.coordination import Outcome, reading
 from ppsm.mechanism.guarantees import Guarantees
 from ppsm.mechanism.predictors import PredictorNote
@@ -181,7 +181,7 @@ class Dossier:
     def from_json(cls, text: str) -> "Dossier":
         """Read what :meth:`to_json` wrote; a text that contradicts itself is refused."""
         try:
-            content = json.loads(text)
+            content = strict_json(text)
         except (ValueError, RecursionError) as error:
             raise FileFormatError(f"The dossier is not JSON ({error}): use one that ppsm wrote.") from None
         return cls.from_dict(of_format(content, FORMAT, "The dossier"))

@@ -17,7 +17,7 @@ from ppsm.errors import InputError
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.ledger.roles import Ledger, now
 from ppsm.privacy.measurements import exact_distance, float_above, on_grid
-from ppsm.privacy.noise import ExactLaplace, scale_for
+from ppsm.privacy.noise import ExactLaplace, insist_on_random_bits, scale_for
 from ppsm.privacy.record import Asked, NoiseSource, ReleaseRecord, integer, positive_number
 from ppsm.privacy.released import Receipt
 from ppsm.privacy.sensitive import Sensitive, apply_sealed, refusal_of
@@ -94,6 +94,7 @@ class DistanceMechanism:
         public = self._reference(secret, reference)
         draft = self._draft(secret, purpose, recipient, seed=None)
         noise = ExactLaplace(size=1, scale=self.scale)
+        insist_on_random_bits()
         receipt = ledger.spend(draft)
         value = self._measured(secret, public, noise.add_to)
         answer = NoisyDistance(value, receipt.record, receipt)

@@ -29,7 +29,7 @@ from ppsm.errors import InputError, PrivacyError
 from ppsm.privacy.ledger.balance import price
 from ppsm.privacy.ledger.roles import Ledger, now
 from ppsm.privacy.measurements import Split, checked_zones, exact_totals, float_above, on_grid, zone_count
-from ppsm.privacy.noise import ExactLaplace, scale_for
+from ppsm.privacy.noise import ExactLaplace, insist_on_random_bits, scale_for
 from ppsm.privacy.record import NoiseSource, ReleaseRecord, integer, positive_number
 from ppsm.privacy.released import Released
 from ppsm.privacy.sensitive import Sensitive, apply_sealed, refusal_of
@@ -134,6 +134,7 @@ class LaplaceMechanism:
         count, scale = zone_count(self.zones), self.total_scale
         on_totals = None if scale is None else ExactLaplace(size=count, scale=scale)
         noted = keep is not None or secret.day is not None
+        insist_on_random_bits()
         receipt = ledger.spend(draft, noted=noted)
         values = apply_sealed(secret, noise.add_to)
         totals = () if on_totals is None else self._measured_totals(secret, on_totals.add_to)

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from ppsm.arrays import FloatArray
-from ppsm.errors import InputError
+from ppsm.errors import InputError, PrivacyError
 
 _FEATURE = "contrib"
 _FINEST_GRID = -1074
@@ -96,6 +96,22 @@ class ExactLaplace:
         noisy = np.array(self._measurement(values.tolist()), dtype=np.float64)
         # A sum beyond all floats comes as an infinity; the largest float for it is post-processing.
         return np.clip(noisy, -_LARGEST, _LARGEST)
+
+
+def insist_on_random_bits() -> None:
+    """Fail where no noise can be drawn; asked before a charge, which would be lost. The draw is not used.
+
+    OpenSSL heeds ``OPENSSL_CONF``, which may name a generator that gives nothing.
+    """
+    from opendp.mod import OpenDPException
+
+    try:
+        _opendp_laplace(1, 1.0)([0.0])
+    except OpenDPException as error:
+        raise PrivacyError(
+            f"No noise can be drawn ({error.variant}), expected random bits from OpenSSL: see what "
+            "OPENSSL_CONF says, or leave it unset; nothing was charged or released."
+        ) from None
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,6 @@ where it stands, as a file (:meth:`PublishedFigures.read`) or in Python; :func:`
 the ledger; and every statement of a release that used it begins with it. No release computes such figures.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ import numpy as np
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError
-from ppsm.files import of_format
+from ppsm.files import of_format, strict_json
 from ppsm.privacy.ledger.reader import LedgerReader
 from ppsm.privacy.ledger.roles import Ledger, now
 from ppsm.privacy.provenance import Provenance, Taint
@@ -222,7 +221,7 @@ class PublishedFigures:
     def read(cls, path: str | Path) -> "PublishedFigures":
         """Read a JSON file of published figures."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = strict_json(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise FileFormatError(f"{path} cannot be read ({error.strerror or error}): check it.") from None
         except ValueError as error:

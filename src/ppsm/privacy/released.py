@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ppsm.arrays import FloatArray, frozen_vector, unique_names
 from ppsm.errors import FileFormatError, InputError, PrivacyError, SecretExposureError
-from ppsm.files import of_format, write_atomically
+from ppsm.files import of_format, strict_json, write_atomically
 from ppsm.privacy.measurements import zone_count
 from ppsm.privacy.record import ReleaseRecord, integer, one_line, positive_number
 from ppsm.privacy.sensitive import Sensitive
@@ -305,7 +305,7 @@ class Released:
     def from_json(cls, text: str) -> "Released":
         """Read what :meth:`to_json` wrote; a text that contradicts itself is refused."""
         try:
-            content = json.loads(text)
+            content = strict_json(text)
         except (TypeError, ValueError, RecursionError) as error:
             raise FileFormatError(f"The release cannot be read ({error}): use one that ppsm wrote.") from None
         return cls.from_dict(content)

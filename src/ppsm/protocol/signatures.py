@@ -13,6 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from ppsm.errors import FileFormatError
+from ppsm.files import strict_json
 from ppsm.privacy.record import utc_text
 from ppsm.protocol.identities import Identity
 from ppsm.protocol.messages import MESSAGES, NO_MESSAGE, Reply, Request, Strict, plain
@@ -90,19 +91,8 @@ def is_signature(key: Ed25519PublicKey, signature: str, content: Any) -> bool:
 
 
 def decoded(text: bytes, what: str = "The message") -> Any:
-    """JSON without the extras that Python's parser takes: no NaN, no key that occurs twice."""
+    """What a message says, by the strictest reading of JSON."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)
+        return strict_json(text)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{what} is not JSON ({error}): use one that ppsm wrote.") from None
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return content

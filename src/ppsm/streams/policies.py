@@ -16,10 +16,11 @@ asking.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import ClassVar, Protocol
 
 from ppsm.errors import InputError
-from ppsm.streams.promise import Promise, part, rounded_down, split
+from ppsm.streams.promise import Promise, part, rest, rounded_down, split
 
 NOTHING = Decimal(0)
 
@@ -102,7 +103,7 @@ class _Asking:
 
     def samples(self, promise: Promise) -> Decimal:
         """What of a window's budget is for sampling."""
-        return rounded_down(promise.budget - self.questions(promise))
+        return rounded_down(rest(promise.budget, [self.questions(promise)]))
 
     def _plan(self, promise: Promise, past: Sequence[Decimal], offer: Decimal) -> Plan:
         if not any(past[-promise.window :]):
@@ -120,7 +121,7 @@ class Distribution(_Asking):
         """What is left counts the samples of the ``window - 1`` days before today."""
         recent = past[max(0, len(past) - promise.window + 1) :]
         budget = self.samples(promise)
-        offer = split(budget - sum(recent, NOTHING), 2)
+        offer = split(rest(budget, recent), 2)
         return self._plan(promise, past, offer) if offer >= split(budget, promise.window) else SKIP
 
 
@@ -139,7 +140,7 @@ class Absorption(_Asking):
         sampled = [index for index, cost in enumerate(past) if cost]
         free = promise.window
         if sampled:
-            silenced = round(past[sampled[-1]] / one) - 1
+            silenced = round(Fraction(past[sampled[-1]]) / Fraction(one)) - 1
             free = min(len(past) - sampled[-1] - silenced, promise.window)
         return self._plan(promise, past, part(one, free)) if free > 0 else SKIP
 

@@ -10,10 +10,13 @@ References
    infinite streams, VLDB 2014.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
+from functools import reduce
 
 from ppsm.errors import InputError
+from ppsm.privacy.ledger.exact import exact_difference
 from ppsm.privacy.record import integer, positive_number
 
 # A decimal of so many digits comes back unchanged from a float.
@@ -48,6 +51,11 @@ class Promise:
     def budget(self) -> Decimal:
         """Epsilon as the decimal that it prints as."""
         return Decimal(repr(float(self.epsilon)))
+
+
+def rest(amount: Decimal, spent: Iterable[Decimal]) -> Decimal:
+    """What is left of an amount, whatever the program around it rounds decimals to."""
+    return reduce(exact_difference, spent, amount)
 
 
 def rounded_down(amount: Decimal) -> Decimal:

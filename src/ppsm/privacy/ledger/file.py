@@ -197,7 +197,7 @@ class LedgerFile:
             )
 
     def _connection(self) -> sqlite3.Connection:
-        address = f"file:{quote(str(self.path.absolute()))}?mode=rw"
+        address = f"file:{quote(os.fsencode(self.path.absolute()))}?mode=rw"
         connection = sqlite3.connect(
             address, uri=True, timeout=self.timeout_s, isolation_level=None, check_same_thread=False
         )
