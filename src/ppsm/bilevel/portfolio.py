@@ -25,6 +25,7 @@ from typing import Protocol
 import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray
+from ppsm.bilevel.bounds.duality_cuts import duality_cuts
 from ppsm.bilevel.bounds.finder import BoundFinder, BoundsOutOfTimeError
 from ppsm.bilevel.bounds.network import network_bound
 from ppsm.bilevel.bounds.slater import bounded
@@ -42,7 +43,7 @@ from ppsm.bilevel.standing import Standing
 from ppsm.bilevel.tuning import TUNING
 from ppsm.errors import NoValidBoundError, SolverError
 from ppsm.solvers.highs import HIGHS, PersistentLp, solve_mip_with_highs
-from ppsm.solvers.mip import SolveLimits
+from ppsm.solvers.mip import Cuts, SolveLimits
 from ppsm.solvers.scip import ScipSearch, scip_is_installed
 from ppsm.status import Status
 
@@ -201,7 +202,7 @@ class ScipSearcher:
             if self.search is None:
                 seconds = max(0.01, self.deadline - time.perf_counter())
                 limits = replace(self.limits, seconds=seconds, feasibility=TUNING.scip_feasibility)
-                self.search = ScipSearch(self._form.problem, limits)
+                self.search = ScipSearch(replace(self._form.problem, cuts=self._cuts(deadline)), limits)
             if self._point is not None:
                 self.search.offer(self._form.complete(self._point))
             self._point = None
@@ -216,6 +217,14 @@ class ScipSearcher:
     @cached_property
     def _form(self) -> Reformulation:
         return sos1(self.kkt)
+
+    def _cuts(self, deadline: float) -> Cuts | None:
+        """Cuts where the leader has many integers, if the bound then is not far from the point to beat."""
+        relaxation, point = self.kkt.relaxation, self._point
+        if point is None or self.kkt.is_integer.sum() < TUNING.integers_worth_cuts:
+            return None
+        cost = float(relaxation.cost @ point) + relaxation.offset
+        return duality_cuts(self.kkt, deadline, cost - TUNING.far_from_point * max(1.0, abs(cost)))
 
     def offer(self, columns: FloatArray) -> None:
         """Take a verified point of somebody else as the one to beat."""

@@ -5,8 +5,8 @@ HiGHS call a poor point optimal (tests/canaries), and a constant M that is too s
 question is put again on a path of its own: by a search of our own (:mod:`ppsm.bilevel.methods.every_decision`
 where decisions are few, else :mod:`ppsm.bilevel.methods.branching`), beyond the answer, with a proof at every
 leaf. Where that takes too long SCIP is asked, in a form that has no constants, for a point below a cutoff:
-about its own claims without start and heuristics, in another order and with another seed, without presolve
-and cuts if the claim was made with them, else with presolve (:mod:`ppsm.solvers.scip`); where its LPs fail
+about its own claims without start, cuts and heuristics, in another order and with another seed, with presolve
+if the claim was made without, as it usually is, else without (:mod:`ppsm.solvers.scip`); where its LPs fail
 on that path too, its last resort confirms nothing that was claimed with presolve. With a cutoff a search is
 mostly shorter than the one that it judges. An opinion takes a part of the time of that search, and what it
 left undecided is said.
@@ -156,15 +156,14 @@ def _of_tree(tree: Tree, name: str, cutoff: float | None) -> Opinion:
 def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
     """SCIP by SOS1 sets, without a start; asked about itself, on another path."""
     is_itself = claim.method in (Method.SOS1, Method.INDICATOR)
-    has_integers = bool(kkt.is_integer.any())
-    # SCIP presolves games with integers on its usual path, all others on the other one.
-    another_path = is_itself and has_integers == claim.presolved
+    # SCIP presolves on its other path only, and as a last resort.
+    another_path = is_itself and not claim.presolved
     limits = replace(limits, another_path=another_path, feasibility=TUNING.scip_feasibility)
     try:
         result = _asked_of_scip(kkt, claim, limits)
     except SolverError as error:
         return Opinion(Verdict.UNDECIDED, str(error), failed=True)
-    how = "with presolve" if another_path and not has_integers else "without presolve and cuts"
+    how = "with presolve" if another_path else "without presolve"
     words = f"{result.solver} by SOS1 sets{f', again, {how}' if is_itself else ''}"
     if result.status is Status.INFEASIBLE and is_itself and result.presolved == claim.presolved:
         return Opinion(Verdict.UNDECIDED, f"{words} came back to the claim's own path", failed=True)

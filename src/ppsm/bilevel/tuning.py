@@ -84,6 +84,15 @@ class Tuning:
     scip_feasibility: float = 1e-7
     """Tighter tolerances of SCIP are no use among turns: LPs fail, and its points are polished anyway."""
 
+    # cuts
+    duality_cuts: int = 3
+    """So many cuts from strong duality SCIP gets,"""
+    integers_worth_cuts: int = 20
+    """where the leader has so many integers at least: smaller searches are over as soon as cuts are made;"""
+    far_from_point: float = 0.5
+    """if the bound is no farther below the best point than this share of it: else the LPs of nodes take
+    longer, and trees are as large as without."""
+
     # branching
     first_response: int = 27
     """The follower's answer is tried at this node, or when a tree is taken up again: smaller trees are

@@ -18,12 +18,21 @@ class Indicators:
 
 
 @dataclass(frozen=True, eq=False)
+class Cuts:
+    """Rows ``matrix @ columns <= upper`` (over the first columns) that every point of a problem obeys."""
+
+    matrix: SparseMatrix
+    upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class MixedIntegerProgram:
     """A linear program with integer columns and, for solvers that know them, SOS1 pairs and indicators.
 
     ``start`` is a point that SCIP may begin from; it need not be exactly feasible. HiGHS is never given one:
     a first point before the root's LP is what its wrong answers have in common (tests/canaries). With a
     ``cutoff`` SCIP looks for points below that cost only, and "infeasible" means that there are none.
+    ``cuts`` are for SCIP; whoever doubts what it found with them does without.
     """
 
     linear: LinearProgram
@@ -32,6 +41,7 @@ class MixedIntegerProgram:
     indicators: Indicators | None = None
     start: FloatArray | None = None
     cutoff: float | None = None
+    cuts: Cuts | None = None
 
 
 @dataclass(frozen=True)
@@ -40,9 +50,10 @@ class SolveLimits:
 
     ``feasibility`` is how far rows, bounds and integers may be missed: tight by default; large models with
     figures of very different sizes need about 1e-7, and their answers are re-solved with integers fixed.
-    ``another_path`` asks for a search with another seed and without presolve (SCIP: and cuts; with presolve
-    where the usual path has none): for a second opinion. ``lean`` leaves out what HiGHS does at the root of
-    large programs, searches within the search and new starts: of small ones that is most of the time.
+    ``another_path`` asks for a search with another seed and without presolve (SCIP, which does not presolve
+    where it branches on pairs: with presolve and without cuts): for a second opinion. ``lean`` leaves out
+    what HiGHS does at the root of large programs, searches within the search and new starts: of small ones
+    that is most of the time.
     """
 
     gap: float = 1e-9

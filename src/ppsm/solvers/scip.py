@@ -72,17 +72,20 @@ class ScipSearch:
 
     def doubt(self, cutoff: float, limits: SolveLimits) -> None:
         """Begin anew under other limits, to find points below a cutoff; nothing that was found is kept."""
-        self._problem = replace(self._problem, start=None, cutoff=cutoff)
+        self._problem = replace(self._problem, start=None, cutoff=cutoff, cuts=None)
         self._allow(limits)
         # What was found belongs to the path that is doubted.
         self._model.setParam("limits/maxorigsol", 0)
         self._model.freeTransform()
+        for cut in self._cuts:
+            self._model.delCons(cut)
         self._model.resetParams()
         self._model.hideOutput()
         self._set()
 
     def _begin(self) -> None:
         self._model, self._variables = scip_model(self._problem)
+        self._cuts = _add_cuts(self._model, self._problem, self._variables)
         self._pause = _pause_between_nodes(self._model)
         self._set()
         if self._problem.start is not None:
@@ -165,7 +168,10 @@ def _pause_between_nodes(model: Any) -> Any:
 
 
 def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, another_path: bool) -> None:
-    """No heuristics and few cuts: on complementarity both take longer than they save."""
+    """No heuristics: on complementarity they take longer than they save.
+
+    The usual path has no presolve; the other one, for proofs that nobody beats a cutoff, has it and no cuts.
+    """
     if not problem.sos1_pairs and problem.indicators is None:
         return
     from pyscipopt import SCIP_PARAMSETTING
@@ -173,38 +179,40 @@ def _rely_on_branching(model: Any, problem: MixedIntegerProgram, *, another_path
     model.setHeuristics(SCIP_PARAMSETTING.OFF)
     # The child that moves the LP's point less comes first: the usual choice makes trees twice as large.
     model.setParam("nodeselection/childsel", "l")
+    has_integers = bool(problem.is_integer.any())
     if another_path:
         # Where nobody beats a cutoff the order says nothing: next is the node whose LP is near.
         usual = model.getParam("nodeselection/estimate/stdpriority")
         model.setParam("nodeselection/dfs/stdpriority", usual + 1)
-    if problem.is_integer.any():
-        _presolve_and_cut(model, another_path=another_path)
+        _presolve(model, has_integers=has_integers)
         return
-    # Without integers there is nothing to make cuts from, and presolve makes no tree smaller, nor does the
-    # graph of what pairs imply, which takes long. So presolve is what the other path has.
-    model.setParam("constraints/SOS1/maxtightenbds", 0)
-    model.setPresolve(SCIP_PARAMSETTING.DEFAULT if another_path else SCIP_PARAMSETTING.OFF)
-    model.setSeparating(SCIP_PARAMSETTING.OFF)
-    model.setParam("constraints/SOS1/implprop", False)
+    model.setPresolve(SCIP_PARAMSETTING.OFF)
+    if not has_integers:
+        # There is nothing to make cuts from, and the graph of what pairs imply takes long.
+        model.setSeparating(SCIP_PARAMSETTING.OFF)
+        model.setParam("constraints/SOS1/implprop", False)
+        return
+    model.setParam("separating/maxrounds", TUNING.node_cuts)
+    model.setParam("separating/maxroundsroot", TUNING.root_cuts)
+    # Without presolve what each pair says for itself is as good as the graph of them all, which takes longer.
+    model.setParam("constraints/SOS1/sosconsprop", True)
 
 
-def _presolve_and_cut(model: Any, *, another_path: bool) -> None:
-    """A little of both with integers, and nothing of either on the other path."""
+def _presolve(model: Any, *, has_integers: bool) -> None:
+    """Presolve instead of cuts."""
     from pyscipopt import SCIP_PARAMSETTING
 
-    model.setParam("constraints/SOS1/maxtightenbds", TUNING.tightenings)
-    if another_path:
-        model.setPresolve(SCIP_PARAMSETTING.OFF)
-        model.setSeparating(SCIP_PARAMSETTING.OFF)
-        # What each pair says for itself is as good there as the graph of them all, which takes longer.
-        model.setParam("constraints/SOS1/sosconsprop", True)
+    model.setSeparating(SCIP_PARAMSETTING.OFF)
+    if not has_integers:
+        model.setPresolve(SCIP_PARAMSETTING.DEFAULT)
+        model.setParam("constraints/SOS1/maxtightenbds", 0)
+        model.setParam("constraints/SOS1/implprop", False)
         return
     model.setPresolve(SCIP_PARAMSETTING.FAST)
     # What one pair implies for others is looked at more closely, but once: every round would begin anew.
     model.setParam("presolving/maxrounds", 1)
+    model.setParam("constraints/SOS1/maxtightenbds", TUNING.tightenings)
     model.setParam("constraints/SOS1/perfimplanalysis", True)
-    model.setParam("separating/maxrounds", TUNING.node_cuts)
-    model.setParam("separating/maxroundsroot", TUNING.root_cuts)
 
 
 def optimize_quietly(model: Any) -> None:
@@ -261,6 +269,15 @@ def _add_indicators(model: Any, problem: MixedIntegerProgram, variables: list[An
     each = zip(rows, indicators.upper.tolist(), indicators.columns, indicators.values, strict=True)
     for row, upper, column, value in each:
         model.addConsIndicator(ExprCons(row, rhs=upper), binvar=variables[column], activeone=bool(value))
+
+
+def _add_cuts(model: Any, problem: MixedIntegerProgram, variables: list[Any]) -> list[Any]:
+    from pyscipopt.scip import ExprCons
+
+    if problem.cuts is None:
+        return []
+    rows = zip(_rows(problem.cuts.matrix, variables), problem.cuts.upper.tolist(), strict=True)
+    return [model.addCons(ExprCons(row, rhs=upper), removable=True) for row, upper in rows]
 
 
 def _rows(matrix: SparseMatrix, variables: list[Any]) -> Iterator[Any]:
