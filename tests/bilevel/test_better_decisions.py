@@ -1,7 +1,9 @@
 """Steps from decision to decision: points of the game only, and the optimum where no trap is on the way."""
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from benchmarks.random_games import integer_game
 from tests.games.random_games import random_game
@@ -39,6 +41,21 @@ def test_by_hand(most: int, cost: float) -> None:
     assert kkt.relaxation.cost @ steps.columns == pytest.approx(cost)
 
 
+def test_numbers_that_are_no_integers_are_found_by_halves() -> None:
+    """Relief at 3 pays while 2 of 10 are spared: up to 5, and here no more than 3.3 is to be had."""
+    program = replace(relief(5), is_integer=np.array([False]), variable_upper=np.array([3.3]))
+    kkt = build_kkt(program)
+    steps = Steps(kkt)
+    steps.run(math.inf)
+    assert steps.columns is not None
+    assert kkt.relaxation.cost @ steps.columns == pytest.approx(20.0 - 3.3)
+    free = build_kkt(replace(program, variable_upper=np.array([7.0])))
+    steps = Steps(free)
+    steps.run(math.inf)
+    assert steps.columns is not None
+    assert free.relaxation.cost @ steps.columns == pytest.approx(15.0, abs=1e-3)
+
+
 def test_a_walk_can_be_left_and_taken_up_again() -> None:
     kkt = build_kkt(relief(5))
     steps = Steps(kkt)
@@ -62,6 +79,12 @@ def test_who_has_steps() -> None:
     assert has_steps(relief(5))
     market = relief(5).follower
     assert not has_steps(BilevelProgram.from_arrays(follower=market, leader_cost=[1], coupling=[[1]]))
+    many = TUNING.numbers_with_steps + 1
+    for count in (1, many):
+        numbers = BilevelProgram.from_arrays(
+            follower=market, leader_cost=[1] * count, coupling=[[1] * count], variable_upper=[2] * count
+        )
+        assert has_steps(numbers) == (count < many)
     endless = BilevelProgram.from_arrays(follower=market, leader_cost=[1], coupling=[[1]], is_integer=True)
     assert not has_steps(endless)
 

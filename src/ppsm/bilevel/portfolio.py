@@ -7,7 +7,7 @@ up again for twice as long in the next round:
 
     enumeration    all decisions of a leader who has few
     sos1           SCIP, which needs no constants
-    steps          from a decision of integers to better ones, first: a good point that others must beat
+    steps          from a decision to better ones, of integers first: a good point that others must beat
     branching      our own tree over pairs, with a proof at every leaf; it has a glance before all others
     duality        HiGHS, with constants that are proven first, by strong duality or big-M
 
@@ -148,7 +148,7 @@ def own_progress(tree: Tree, words: str) -> Progress:
 
 @dataclass(eq=False)
 class StepSearcher:
-    """Steps of the leader's integers to better decisions: points that others must beat, never a proof."""
+    """Steps from decision to better decision: points that others must beat, never a proof."""
 
     steps: Steps
     from_turn: float = TUNING.first_turn
@@ -297,7 +297,7 @@ def searchers(
     has_glance = not few and (not has_integers or kkt.pairs.size <= TUNING.few_pairs)
     if not few and not is_network and has_steps(kkt.program):
         # SCIP takes half as long with a good point from the beginning.
-        is_first = kkt.pairs.size > TUNING.pairs_worth_steps
+        is_first = has_integers and kkt.pairs.size > TUNING.pairs_worth_steps
         first = TUNING.first_steps * int(kkt.is_integer.sum()) / TUNING.glance
         yield StepSearcher(Steps(kkt), 0.0, first) if is_first else StepSearcher(Steps(kkt))
     # SCIP is through with most games before anybody else is.

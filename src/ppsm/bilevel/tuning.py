@@ -67,6 +67,10 @@ class Tuning:
     """in games of more pairs than this;"""
     share_of_steps: float = 0.15
     """their share later, while they help."""
+    numbers_with_steps: int = 4
+    """A leader of more numbers that are no integers has none;"""
+    halvings: int = 16
+    """a step of such a number is its range, halved once to so many times."""
     lagging: float = 0.25
     """Whose bound is not the best gets this part of its share."""
     turn_of_bounds: float = 3.2

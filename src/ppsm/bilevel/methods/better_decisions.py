@@ -1,4 +1,4 @@
-"""Steps of a leader of integers from decision to better decision: points of the game soon, and no proof."""
+"""Steps of a leader from decision to better decision: points of the game soon, and no proof."""
 
 import time
 from collections.abc import Iterator
@@ -19,27 +19,37 @@ _Worth = tuple[float, float]
 
 
 def has_steps(program: BilevelProgram) -> bool:
-    """Whether all that the leader decides are bounded integers, and the follower is linear and acts once."""
-    if program.curvature.nnz or program.handed_on.nnz or not program.is_integer.any():
+    """Whether a leader of bounded integers and a few bounded numbers has a linear follower that acts once."""
+    if program.curvature.nnz or program.handed_on.nnz:
         return False
-    lower, upper = integer_range(program)
-    fixed = program.variable_lower == program.variable_upper
+    lower, upper = _ranges(program)
+    is_open = lower < upper
     is_bounded = bool(np.isfinite(lower).all() and np.isfinite(upper).all() and (lower <= upper).all())
-    return is_bounded and bool((program.is_integer | fixed).all())
+    numbers = int((is_open & ~program.is_integer).sum())
+    return is_bounded and bool(is_open.any()) and numbers <= TUNING.numbers_with_steps
+
+
+def _ranges(program: BilevelProgram) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest value of all that the leader decides."""
+    lower, upper = program.variable_lower.copy(), program.variable_upper.copy()
+    lower[program.is_integer], upper[program.is_integer] = integer_range(program)
+    return lower, upper
 
 
 class Steps:
-    """A good point soon: a leader of integers goes step by step to better decisions, the follower warm.
+    """A good point soon: a leader goes step by step to better decisions, the follower warm.
 
-    One integer moves by one or to an end of its range, then two move together by one each, for as long as
-    that helps. Nothing is proven. The walk can be left and taken up again; ``columns`` is the best point of
-    the game on its way.
+    One integer moves by one or to an end of its range, then two move together by one each; any other number
+    moves by halves of its range, halves of these and so on; for as long as that helps. Nothing is proven.
+    The walk can be left and taken up again; ``columns`` is the best point of the game on its way.
     """
 
     def __init__(self, kkt: KktSystem) -> None:
         self._kkt, self._program = kkt, kkt.program
-        self._integer = np.flatnonzero(kkt.program.is_integer)
-        self._lower, self._upper = integer_range(kkt.program)
+        self._lower, self._upper = _ranges(kkt.program)
+        is_open = self._lower < self._upper
+        self._integers = np.flatnonzero(is_open & kkt.program.is_integer)
+        self._numbers = np.flatnonzero(is_open & ~kkt.program.is_integer)
         self._rows = kkt.relaxation.matrix[: len(kkt.program.leader_row_names), :]
         self._market = Market(kkt.program.follower)
         self._at, self._worth = self._lower, (INFINITY, INFINITY)
@@ -59,7 +69,8 @@ class Steps:
         """Walk on from a point of the game that somebody else has found, if it is better."""
         worth = self._worth_of(columns)
         if worth < self._worth:
-            self._at, self._worth, self.columns = np.round(columns[self._integer]), worth, columns
+            self._at, self._worth, self.columns = columns[self._kkt.variables].copy(), worth, columns
+            self._at[self._integers] = np.round(self._at[self._integers])
 
     def _all_ways(self) -> Iterator[FloatArray]:
         """Decisions to try, each beside the best one by then."""
@@ -74,14 +85,18 @@ class Steps:
 
     def _single_steps(self) -> Iterator[FloatArray]:
         width = self._upper - self._lower
-        for place in range(self._integer.size):
+        for place in self._integers:
             for step in (1.0, -1.0, INFINITY, -INFINITY) if width[place] > 1 else (1.0, -1.0):
                 yield from self._moved(np.array([place]), np.array([step]))
+        for place in self._numbers:
+            for halving in range(1, TUNING.halvings + 1):
+                for step in (1.0, -1.0):
+                    yield from self._moved(np.array([place]), np.array([step * width[place] / 2**halving]))
 
     def _double_steps(self) -> Iterator[FloatArray]:
         """Two at once, until one such step helps: then single steps are worth trying again."""
         before = self._worth
-        for places in combinations(range(self._integer.size), 2):
+        for places in combinations(self._integers, 2):
             for steps in product((1.0, -1.0), repeat=2):
                 yield from self._moved(np.array(places), np.array(steps))
                 if self._worth < before:
@@ -94,10 +109,8 @@ class Steps:
             decision[places] = values
             yield decision
 
-    def _try(self, values: FloatArray) -> None:
+    def _try(self, decision: FloatArray) -> None:
         program = self._program
-        decision = np.where(program.is_integer, 0.0, program.variable_lower)
-        decision[self._integer] = values
         follower = program.follower_at(decision, np.zeros(program.follower.shape[1]))
         answer = self._market.answer(follower)
         if answer.status is not Status.PROVEN_OPTIMAL:
@@ -105,7 +118,7 @@ class Steps:
         point = point_of(self._kkt, answer, decision)
         worth = self._worth_of(point)
         if worth < self._worth:
-            self._at, self._worth = values, worth
+            self._at, self._worth = decision, worth
             self.columns = point if worth[0] == 0 else None
 
     def _worth_of(self, columns: FloatArray) -> _Worth:
