@@ -56,7 +56,7 @@ class MarketTuning:
     # There is no answer where at least this much is missed, or levels that cost as much: far beyond rounding.
     clearly_missed_mwh: float = 1.0
     # A relaxation that is not there after so many iterations of the simplex method says nothing.
-    relaxation_iterations: int = 200_000
+    relaxation_iterations: int = 30_000
     # Bases of so many solves are kept to start from the nearest.
     bases_kept: int = 30
 
@@ -96,7 +96,7 @@ class MarketTuning:
     # as long as the answer becomes cheaper by this part.
     worth_replanning: float = 1e-5
     # The output of given units is looked for with so many iterations: HiGHS is slow where there is none.
-    output_iterations: int = 20_000
+    output_iterations: int = 5_000
     # A plan is looked for this long, in seconds of the processor.
     plan_seconds: float = 20.0
     # So many patterns are planned for, the cheapest first.
