@@ -36,7 +36,7 @@ class MechanismTuning:
     # Of a day with other prices more is asked for, by this share: many others are like it.
     cost_margin: float = 0.03
     # Rounds of half-spaces that keep it, steps uphill to find one, and steps down from there.
-    cost_rounds: int = 30
+    cost_rounds: int = 20
     cost_climbs: int = 6
     cost_descents: int = 8
     # No further one is looked for after so many seconds of the processor: far more than rounds take.
