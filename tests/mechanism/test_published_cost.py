@@ -300,7 +300,7 @@ def test_the_half_spaces_that_come_nearest_are_kept(
         decision: CostlyDecision, vectors: Nearest, days: Days, standing: published_cost._Standing
     ) -> published_cost._Standing | None:
         if costs[int(standing.vector[0])] != "unseen":
-            days._day(decision, standing.vector, decision.missed)
+            days._day(decision, standing.vector)
         number = standing.vector + 1.0
         if number[0] >= len(costs):
             return None
@@ -373,7 +373,9 @@ def test_a_much_cheaper_day_behind_one_that_cannot_be_kept_out_is_found() -> Non
 
     def cheapest(demand: np.ndarray, enough: float) -> Day:
         asked.append(enough)
-        return Day(99.0, Flat()) if enough > 99.0 else Day(0.25, _Bowl())
+        if enough > 99.0:
+            return Day(99.0, Flat())
+        return Day(0.25, _Bowl()) if enough > 0.25 else Day(enough, None)
 
     kept = KeptCost(CostlyDecision(near, 100.0), prices)
     days = Days(cheapest, _NoBound())

@@ -109,3 +109,36 @@ def test_a_lean_search_ends_at_the_same_optimum(seed: int) -> None:
     usual, lean = (solve_mip_with_highs(packed, SolveLimits(lean=lean)) for lean in (False, True))
     assert lean.status is usual.status is Status.PROVEN_OPTIMAL
     assert lean.objective == pytest.approx(usual.objective)
+
+
+def test_a_solve_is_given_up_after_so_many_iterations_each_time_and_goes_on() -> None:
+    lp = transport()
+    lp.skip_presolve()
+    lp.stop_after(1)
+    assert lp.solve().status is Status.NO_INCUMBENT
+    lp.stop_after(1000)
+    assert lp.solve().objective == pytest.approx(9.0)
+
+
+def test_a_search_ends_after_seconds_of_the_processor_with_what_it_has() -> None:
+    """A market split, which would take hours: every row is to be met exactly, or missed at a cost."""
+    rng = np.random.default_rng(1)
+    rows, columns = 6, 50
+    weights = rng.integers(0, 100, (rows, columns)).astype(float)
+    misses = sp.csr_array(np.hstack([weights, np.eye(rows), -np.eye(rows)]))
+    half = np.floor(weights.sum(axis=1) / 2.0)
+    program = LinearProgram.of(
+        np.concatenate([np.zeros(columns), np.ones(2 * rows)]),
+        misses,
+        row_lower=half,
+        row_upper=half,
+        column_lower=np.zeros(columns + 2 * rows),
+        column_upper=np.concatenate([np.ones(columns), np.full(2 * rows, np.inf)]),
+    )
+    split = MixedIntegerProgram(program, np.arange(columns + 2 * rows) < columns)
+    found = solve_mip_with_highs(split, SolveLimits(seconds=600.0, processor_seconds=0.5))
+    assert found.status is Status.INCUMBENT
+    assert not found.interrupted
+    assert found.bound is not None
+    assert found.objective is not None
+    assert found.bound < found.objective

@@ -55,8 +55,8 @@ class MarketTuning:
     missed_level: float = 1.0
     # There is no answer where at least this much is missed, or levels that cost as much: far beyond rounding.
     clearly_missed_mwh: float = 1.0
-    # A relaxation that is not there in this time says nothing.
-    relaxation_seconds: float = 60.0
+    # A relaxation that is not there after so many iterations of the simplex method says nothing.
+    relaxation_iterations: int = 30_000
     # Bases of so many solves are kept to start from the nearest.
     bases_kept: int = 30
 
@@ -95,9 +95,9 @@ class MarketTuning:
     replans: int = 8
     # as long as the answer becomes cheaper by this part.
     worth_replanning: float = 1e-5
-    # The output of given units is looked for this long: HiGHS is slow where there is none.
-    output_seconds: float = 3.0
-    # A plan is looked for this long.
+    # The output of given units is looked for with so many iterations: HiGHS is slow where there is none.
+    output_iterations: int = 5_000
+    # A plan is looked for this long, in seconds of the processor.
     plan_seconds: float = 20.0
     # So many patterns are planned for, the cheapest first.
     patterns_planned: int = 4

@@ -238,10 +238,14 @@ def _of_size_one(slopes: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Day:
-    """A day on some demand: its cost, to be minimised, and the bound of all days like it, if there is one."""
+    """A day on some demand: its cost, to be minimised, and the bound of all days like it, if there is one.
+
+    It ``is_least`` where no day is cheaper, as far as the coordination can tell.
+    """
 
     cost: float
     bound: LeastCost | None
+    is_least: bool = False
 
 
 class Cleared(Protocol):
@@ -261,7 +265,7 @@ def day_of(played: Cleared, least_cost_at: Callable[[FloatArray], LeastCost | No
     if played.leader_cost is None or played.prices is None:
         return None
     bound = least_cost_at(played.prices)
-    return None if bound is None else Day(bound.sign * played.leader_cost, bound)
+    return None if bound is None else Day(bound.sign * played.leader_cost, bound, is_least=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,34 +291,34 @@ class Days:
         yield kept.floor(self.same, released)
         if not is_final:
             return
-        # Where nothing faithful keeps the first day out that was found, a much cheaper one may be behind it.
-        enough = kept.decision.missed
+        day = self._day(kept.decision, released)
         for _ in range(TUNING.cost_days):
-            day = self._day(kept.decision, released, enough)
             if day is None or day.bound is None or day.cost >= kept.decision.least:
                 return
             yield kept.floor(day.bound, released, TUNING.cost_margin)
-            enough = day.cost - kept.decision.slack
+            # Where nothing faithful keeps this day out, a much cheaper one may be behind it.
+            day = self._cheaper(day, released, kept.decision.slack)
 
     def off(self, decision: CostlyDecision, released: FloatArray, *, look: bool) -> float:
         """How far the cheapest day is from the published cost; infinite where it was not looked for."""
         if not look and released.tobytes() not in self._seen:
             return INFINITY
-        day = self._day(decision, released, decision.missed)
+        day = self._day(decision, released)
         return INFINITY if day is None else abs(day.cost - decision.cost)
 
-    def _day(self, decision: CostlyDecision, released: FloatArray, enough: float) -> Day | None:
-        """The cheapest day that is known of, looked for if none is as cheap as that."""
+    def _day(self, decision: CostlyDecision, released: FloatArray) -> Day | None:
         key = released.tobytes()
         if key not in self._seen:
-            self._seen[key] = self.cheapest(released, enough)
-        known = self._seen[key]
-        if enough < decision.missed and known is not None and known.cost > enough:
-            cheaper = self.cheapest(released, enough)
-            if cheaper is None or cheaper.bound is None or cheaper.cost >= known.cost:
-                return None
-            self._seen[key] = cheaper
+            self._seen[key] = self.cheapest(released, decision.missed)
         return self._seen[key]
+
+    def _cheaper(self, than: Day, released: FloatArray, by: float) -> Day | None:
+        """A day that is cheaper than another one by so much; None where none is found."""
+        found = None if than.is_least else self.cheapest(released, than.cost - by)
+        if found is None or found.bound is None:
+            return None
+        self._seen[released.tobytes()] = found
+        return found
 
 
 class Vectors(Protocol):

@@ -197,16 +197,19 @@ class _Asked:
 
         They are where they had to be for the nearest vector at all.
         """
-        nodes = min(self.limits.nodes, TUNING.cost_nodes)
-        limits = replace(self.limits, nodes=nodes, searches=min(self.limits.searches, TUNING.cost_searches))
+        most = TUNING.cost_searches if self.bands.prices is None else TUNING.cost_searches_by_prices
+        limits = replace(
+            self.limits,
+            nodes=min(self.limits.nodes, TUNING.cost_nodes),
+            searches=min(self.limits.searches, most),
+        )
         return self._in(half_spaces, at_all, limits)
 
     def first(self, half_spaces: HalfSpaces, at_all: FidelityResult) -> FidelityResult:
         """What the search for it begins with; with a price band its first nodes have to find that."""
         searches = 0 if self.bands.prices is None else 1
-        return self._in(
-            half_spaces, at_all, replace(self.limits, nodes=TUNING.first_nodes, searches=searches)
-        )
+        limits = replace(self.limits, nodes=TUNING.first_nodes, searches=searches)
+        return self._in(half_spaces, at_all, limits)
 
     def _in(
         self, half_spaces: HalfSpaces, at_all: FidelityResult | None, limits: SearchLimits

@@ -36,17 +36,18 @@ class MechanismTuning:
     # Of a day with other prices more is asked for, by this share: many others are like it.
     cost_margin: float = 0.03
     # Rounds of half-spaces that keep it, steps uphill to find one, and steps down from there.
-    cost_rounds: int = 30
+    cost_rounds: int = 20
     cost_climbs: int = 6
     cost_descents: int = 8
     # No further one is looked for after so many seconds of the processor: far more than rounds take.
     cost_search_seconds: float = 120.0
     # What a move of a rounded price weighs beside a reduced cost that it leaves: little.
     price_move: float = 1e-3
-    # Nodes and searches of step 3b within half-spaces, which are a wish: what the most promising searches do
-    # not find or refute in so many nodes takes others far longer. On a busy machine these are no fewer.
+    # Nodes and searches of step 3b within half-spaces, which are a wish: what the most promising search does
+    # not find or refute takes others far longer. With a price band it may end at once, without a point.
     cost_nodes: int = 100
-    cost_searches: int = 2
+    cost_searches: int = 1
+    cost_searches_by_prices: int = 2
     # Nodes for what a search begins with.
     first_nodes: int = 8
 

@@ -155,7 +155,7 @@ class PersistentLp:
         self._highs, self._feasibility = _quiet_highs(), feasibility
         _set_tolerance(self._highs, feasibility)
         self._usual = dict(_USUAL)
-        self._may_presolve = True
+        self._may_presolve, self._may_give_up = True, False
         self._set(self._usual)
         _pass(self._highs, program)
         change_rows, change_columns = self._highs.changeRowsBounds, self._highs.changeColsBounds
@@ -179,6 +179,11 @@ class PersistentLp:
             # HiGHS counts the time of all runs together.
             left = max(0.001, deadline - time.perf_counter())
             self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
+
+    def stop_after(self, iterations: int) -> None:
+        """Give up every solve (``NO_INCUMBENT``) after so many iterations of the simplex method."""
+        self._may_give_up = True
+        self._highs.setOptionValue("simplex_iteration_limit", iterations)
 
     def stay_inside(self) -> None:
         """Use the interior-point method from now on, and leave its solution inside the optimal face."""
@@ -238,6 +243,8 @@ class PersistentLp:
         status = self._highs.getModelStatus()
         if status in _SETTLE_WITHOUT_PRESOLVE:
             status = highspy.HighsModelStatus.kInfeasible if is_bounded else self._settle()
+        if status == highspy.HighsModelStatus.kIterationLimit and self._may_give_up:  # a limit like any other
+            status = highspy.HighsModelStatus.kTimeLimit
         if status not in _STATUS:
             status = self._retry_cold()
         if _STATUS[status] is not Status.PROVEN_OPTIMAL:
@@ -351,18 +358,18 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     if limits.lean:
         for option in _OF_LARGE_SEARCHES:
             highs.setOptionValue(option, False)
-    interrupted = _run_interruptibly(highs, limits.seconds)
+    interrupted = _run_interruptibly(highs, limits)
     status = highs.getModelStatus()
     if status in _SETTLE_WITHOUT_PRESOLVE and not interrupted and not limits.another_path:
         highs.setOptionValue("presolve", "off")
-        interrupted = _run_interruptibly(highs, limits.seconds)
+        interrupted = _run_interruptibly(highs, limits)
         status = highs.getModelStatus()
     if status not in _STATUS:
         # Numerical trouble often depends on the path taken: another seed and more tolerance, once.
         highs.clearSolver()
         highs.setOptionValue("random_seed", 1)
         _set_tolerance(highs, max(limits.feasibility, TUNING.retry_feasibility))
-        interrupted = _run_interruptibly(highs, limits.seconds)
+        interrupted = _run_interruptibly(highs, limits)
         status = highs.getModelStatus()
     if status not in _STATUS:
         raise SolverError(f"{HIGHS} ended a MILP with '{highs.modelStatusToString(status)}'.")
@@ -374,19 +381,20 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
 _ABANDONED: list[highspy.Highs] = []
 
 
-def _run_interruptibly(highs: highspy.Highs, seconds: float) -> bool:
+def _run_interruptibly(highs: highspy.Highs, limits: SolveLimits) -> bool:
     """Run in a thread so that Ctrl-C stops the search and keeps its incumbent; says whether it was pressed.
 
     ``Highs.solve`` can do the same, but announces it on standard output, where results belong. HiGHS 1.15 can
     loop for ever within one step of its search, deaf to its time limit: then it is left alone.
     """
     highs.HandleKeyboardInterrupt = True
-    limit = time.perf_counter() + seconds + _grace(highs)
+    limit = time.perf_counter() + limits.seconds + _grace(highs)
+    processor_limit = time.process_time() + limits.processor_seconds
     try:
         with silenced():
             highs.startSolve()
             while not highs.wait(0.1)[0]:
-                if time.perf_counter() > limit:
+                if time.perf_counter() > limit or time.process_time() > processor_limit:
                     _stop(highs)
                     return False
     except KeyboardInterrupt:

@@ -46,7 +46,7 @@ class MixedIntegerProgram:
 
 @dataclass(frozen=True)
 class SolveLimits:
-    """When a search may stop: gap (relative), wall-clock seconds, threads.
+    """When a search may stop: gap (relative), seconds by the clock and (HiGHS) of the processor, threads.
 
     ``feasibility`` is how far rows, bounds and integers may be missed: tight by default; large models with
     figures of very different sizes need about 1e-7, and their answers are re-solved with integers fixed.
@@ -58,6 +58,7 @@ class SolveLimits:
 
     gap: float = 1e-9
     seconds: float = float("inf")
+    processor_seconds: float = float("inf")
     threads: int = 1
     feasibility: float = 1e-9
     another_path: bool = False

@@ -326,6 +326,23 @@ def test_patterns_near_prices_are_patterns(seed: int) -> None:
     assert limits.relaxation is solver.patterns.relaxation(0.0)
 
 
+def test_a_look_near_prices_ends_after_so_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by the clock: of a target that nothing is below each reach has all its turns."""
+    case, demand = steep_game(1)
+    solver = GasAwareCommitment(case)
+    prices = np.full(len(case.junctions), 20.0)
+    taken = []
+    for turns in (0, 1, 30):
+        monkeypatch.setattr("ppsm.markets.gauc.by_patterns.TUNING", replace(TUNING, turns_near=turns))
+        search = PricePatterns(solver.followers).search(0.0, demand)
+        assert search is not None
+        search.look_below(1e-3)
+        assert search.cheaper_near(prices, unlimited) is None
+        taken.append(search._search.turns)
+    assert taken[0] == 0 < taken[1]
+    assert taken[1] <= 1 <= taken[2] <= 30
+
+
 def test_networks_that_noise_makes_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ppsm.markets.gauc.by_patterns.TUNING", replace(TUNING, networks_kept=2))
     followers, demand, given = of_both_signs(3)

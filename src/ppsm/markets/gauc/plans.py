@@ -15,7 +15,6 @@ become cheaper, other units are looked for with that gas set aside from the star
 """
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -182,8 +181,12 @@ class Plans:
         whole = np.flatnonzero(commitment.is_integer)
         lower[whole] = np.maximum(lower[whole], np.floor(near[whole] + TUNING.whole))
         upper[whole] = np.minimum(upper[whole], np.ceil(near[whole] - TUNING.whole))
-        seconds = min(seconds, TUNING.plan_seconds)
-        limits = SolveLimits(gap=gap, seconds=seconds, feasibility=TUNING.commitment_feasibility)
+        limits = SolveLimits(
+            gap=gap,
+            seconds=seconds,
+            processor_seconds=TUNING.plan_seconds,
+            feasibility=TUNING.commitment_feasibility,
+        )
         return commitment.solve(replace(program, column_lower=lower, column_upper=upper), limits).on
 
     def _hold(
@@ -239,7 +242,7 @@ class Plans:
         relaxation = self._relaxation
         withdrawal = self._with_aside(wanted, aside_mwh).withdrawal_mwh
         live.set_row_bounds(relaxation.balance_rows, withdrawal, withdrawal)
-        live.stop_at(time.perf_counter() + TUNING.output_seconds)
+        live.stop_after(TUNING.output_iterations)
         columns = _cheapest(live)
         missed_mwh = math.inf if columns is None else columns[relaxation.program.shape[1] :].sum()
         if columns is None or missed_mwh > TUNING.missed:

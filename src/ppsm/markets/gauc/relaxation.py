@@ -12,7 +12,6 @@ is true of every commitment, whatever the gas demand, because demand enters thro
 Relaxing the integers of UC loses little: 0.02 to 0.05 % on the Northeast case.
 """
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -136,6 +135,7 @@ class PowerRelaxation:
             missed_level_usd,
         )
         self._lp = PersistentLp(whole, feasibility=TUNING.commitment_feasibility)
+        self._lp.stop_after(TUNING.relaxation_iterations)
         self._solved: list[_Solved] = []
 
     @property
@@ -158,7 +158,6 @@ class PowerRelaxation:
         self._lp.set_column_bounds(self.gas_columns, *gas)
         limits = np.concatenate([asked, *gas])
         self._start_near(limits)
-        self._lp.stop_at(time.perf_counter() + TUNING.relaxation_seconds)
         try:
             solution = self._lp.solve(is_bounded=True)
         except SolverError:
