@@ -23,7 +23,8 @@ dual has its prices in theirs, the nearest to the one that was released. How it 
     Searches take turns and share what they find (``search/players.py``).
 6.  *The lower side of the value band* without a price band (PPSM_p) is reverse-convex. Walking from
     dual to dual finds an answer (``search/lower_side.py``). LPs over duals whose prices are split at the
-    market's costs (``bounds/price_levels.py``) prove it or lead to a better one (``search/level_tree.py``);
+    market's costs (``bounds/price_levels.py``) prove it or lead to a better one (``search/level_tree.py``),
+    also where something near cannot be served, since no dual needs to hold a ray (``bounds/price_rays.py``);
     in small markets boxes of the prices that a better point could have shrink until none is left
     (``bounds/price_boxes.py``, which also says how large prices can be). In l1 the answer has moved a single
     entry, or some to their public bounds and one more: a few LPs along the axes (``search/corners.py``).
