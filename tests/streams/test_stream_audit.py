@@ -8,7 +8,7 @@ from tests.streams.faults import PLANTED, PROMISE, WHERE, honest
 
 # A window off by one doubles the loss, which takes the most runs to show. Of 20 audits with 400 runs of a
 # draw used twice 17 caught it, of 12 with 1,500 all.
-SAMPLES = {"a window off by one": 3000, "a draw used twice": 1500}
+SAMPLES = {"a window off by one": 8000, "a draw used twice": 1500}
 FEW = 400
 
 
