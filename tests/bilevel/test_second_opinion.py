@@ -288,12 +288,20 @@ def test_the_last_resort_is_doubted_on_another_path(
     assert found.presolved
     assert found.objective is not None
     claim = Claim(found.objective - 1e-6, Method.SOS1, True, found.presolved)
+    doubted: list[tuple[int, int, int]] = []
+
+    def optimise_below(model: Any) -> None:
+        names = "randomization/randomseedshift", "separating/gomory/freq", "presolving/maxrounds"
+        doubted.append(tuple(model.getParam(name) for name in names))
+        optimise(model)
+
     if another_path:
-        monkeypatch.setattr(scips, "optimize_quietly", optimise)
+        monkeypatch.setattr(scips, "optimize_quietly", optimise_below)
     tree = Branching(kkt, cutoff=None, gap=1e-9)
     opinion = second_opinion(kkt, claim, SolveLimits(), INF, tree)
     if another_path:
         assert "again, without presolve" in opinion.words
+        assert doubted[-1] == (1, -1, 0)  # another seed, no cuts, no presolve
     else:  # its last resort is the path of the claim: the tree has the word
         assert opinion.words.startswith("branching on pairs")
     assert opinion.verdict is Verdict.CONFIRMED

@@ -158,7 +158,8 @@ def _by_scip(kkt: KktSystem, claim: Claim, limits: SolveLimits) -> Opinion:
     is_itself = claim.method in (Method.SOS1, Method.INDICATOR)
     # SCIP presolves on its other path only, and as a last resort.
     another_path = is_itself and not claim.presolved
-    limits = replace(limits, another_path=another_path, feasibility=TUNING.scip_feasibility)
+    feasibility = TUNING.scip_feasibility
+    limits = replace(limits, another_path=another_path, doubts_itself=is_itself, feasibility=feasibility)
     try:
         result = _asked_of_scip(kkt, claim, limits)
     except SolverError as error:

@@ -115,6 +115,8 @@ class Tuning:
     # --- rays (bounds/price_rays.py) ---
     # A ray, whose multipliers add up to 1, needs those that are larger than this.
     needed_by_ray: float = 1e-7
+    # It misses stationarity by no more than this share of the largest term: rounding, and no tolerance.
+    exact_ray: float = 1e-12
 
     # --- any search, best bound first (search/best_first.py, search/supports.py) ---
     # Duality gap at which a point counts as faithful, relative to the value; the certificate allows 1e-6.

@@ -51,7 +51,8 @@ class SolveLimits:
     ``feasibility`` is how far rows, bounds and integers may be missed: tight by default; large models with
     figures of very different sizes need about 1e-7, and their answers are re-solved with integers fixed.
     ``another_path`` asks for a search with another seed and without presolve (SCIP, which does not presolve
-    where it branches on pairs: with presolve and without cuts): for a second opinion. ``lean`` leaves out
+    where it branches on pairs: with presolve and without cuts): for a second opinion. ``doubts_itself`` asks
+    SCIP for another seed and no cuts even where presolve was what the claim had. ``lean`` leaves out
     what HiGHS does at the root of large programs, searches within the search and new starts: of small ones
     that is most of the time.
     """
@@ -62,6 +63,7 @@ class SolveLimits:
     threads: int = 1
     feasibility: float = 1e-9
     another_path: bool = False
+    doubts_itself: bool = False
     lean: bool = False
 
 

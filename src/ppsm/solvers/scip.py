@@ -100,6 +100,8 @@ class ScipSearch:
             self._model.setObjlimit(self._problem.cutoff)
         if self._looser or self._limits.another_path:
             _rely_on_branching(self._model, self._problem, another_path=self._limits.another_path)
+        if self._limits.doubts_itself:
+            _leave_the_claims_path(self._model)
 
     def offer(self, columns: FloatArray) -> None:
         """A point to beat; it need not be exactly feasible, and a search that begins anew keeps it."""
@@ -213,6 +215,14 @@ def _presolve(model: Any, *, has_integers: bool) -> None:
     model.setParam("presolving/maxrounds", 1)
     model.setParam("constraints/SOS1/maxtightenbds", TUNING.tightenings)
     model.setParam("constraints/SOS1/perfimplanalysis", True)
+
+
+def _leave_the_claims_path(model: Any) -> None:
+    """No cuts and another seed, whatever else is set."""
+    from pyscipopt import SCIP_PARAMSETTING
+
+    model.setSeparating(SCIP_PARAMSETTING.OFF)
+    model.setParam("randomization/randomseedshift", 1)
 
 
 def optimize_quietly(model: Any) -> None:

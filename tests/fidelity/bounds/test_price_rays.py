@@ -1,5 +1,7 @@
 """Rays by hand, and that duals without them are worth as much wherever demand can be served."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -44,6 +46,20 @@ def test_of_a_ray_only_what_it_needs_is_named() -> None:
     found = Rays(restorer.price_rows, monotone=False).within(np.array([1.0, 8.0]), every)
     assert found is not None
     assert len(found) == 2
+
+
+def test_what_is_a_ray_within_a_tolerance_only_is_none() -> None:
+    """Every column twice, once with multipliers that are worth a hair more: only none satisfy both."""
+    restorer = Restorer(one_node())
+    rows = restorer.price_rows
+    both = others_of(restorer, tuple(name for name in restorer.scaled.sides.names if "<=" in name))
+    for hair, is_ray in ((0.0, True), (1e-9, False)):
+        twice = replace(
+            rows,
+            prices=sp.csr_array(sp.vstack([rows.prices, rows.prices])),
+            others=sp.csr_array(sp.vstack([rows.others, (1.0 + hair) * rows.others])),
+        )
+        assert (Rays(twice, monotone=False).within(np.array([8.0]), both) is not None) == is_ray
 
 
 def best_worth(rows: PriceRows, parameter: FloatArray, condition: Condition | None, *, most: float) -> float:

@@ -33,6 +33,8 @@ class Rays:
         self._places = np.concatenate([signed, rows.count + np.arange(rows.others.shape[1])])
         self._conditions: list[Condition] = [Half(int(price), 0.0, is_above=False) for price in signed]
         self._conditions += [Zero(other) for other in range(rows.others.shape[1])]
+        self._stationarity = sp.csr_array(sp.hstack([rows.prices, rows.others]))
+        self._others = rows.others.shape[1]
         self._lp = PersistentLp(self._program(rows))
 
     def _program(self, rows: PriceRows) -> LinearProgram:
@@ -40,11 +42,10 @@ class Rays:
         width = rows.count + rows.others.shape[1]
         has_sign = np.zeros(width)
         has_sign[self._places] = 1.0
-        stationarity = sp.hstack([rows.prices, rows.others])
-        values = np.append(np.zeros(stationarity.shape[0]), 1.0)
+        values = np.append(np.zeros(self._stationarity.shape[0]), 1.0)
         return LinearProgram.of(
             np.concatenate([np.zeros(rows.count), np.ones(rows.others.shape[1])]),
-            sp.csr_array(sp.vstack([stationarity, sp.csr_array(has_sign[None, :])])),
+            sp.csr_array(sp.vstack([self._stationarity, sp.csr_array(has_sign[None, :])])),
             row_lower=values,
             row_upper=values,
             column_lower=np.where(has_sign > 0.0, 0.0, -INFINITY),
@@ -57,7 +58,7 @@ class Rays:
         The answer is a ray that was found with exactly these multipliers allowed, so that none is left out
         that is merely small.
         """
-        dual = np.concatenate([prices, others[: len(self._conditions)]])[self._places]
+        dual = np.concatenate([prices, others[: self._others]])[self._places]
         allowed = dual > TUNING.needed_by_ray
         while True:
             self._lp.set_column_bounds(self._places, np.zeros(allowed.size), np.where(allowed, INFINITY, 0.0))
@@ -65,9 +66,15 @@ class Rays:
                 found = self._lp.solve()
             except SolverError:
                 return None
-            if not found.status.has_answer:
+            if not found.status.has_answer or not self._is_exact(found.columns):
                 return None
             needed = found.columns[self._places] > TUNING.needed_by_ray
             if (needed == allowed).all():
                 return [self._conditions[place] for place in np.flatnonzero(needed)]
             allowed &= needed
+
+    def _is_exact(self, ray: FloatArray) -> bool:
+        """Whether stationarity holds to the last digits, not only within the tolerance of an LP."""
+        missed = np.abs(self._stationarity @ ray)
+        terms = abs(self._stationarity) @ np.abs(ray)
+        return bool((missed <= TUNING.exact_ray * terms.max(initial=0.0)).all())
