@@ -11,7 +11,7 @@ from tests.literature.brute_force import brute_force
 
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.bilevel.methods.better_decisions import Steps, has_steps
-from ppsm.bilevel.portfolio import StepSearcher, searchers
+from ppsm.bilevel.searchers import StepSearcher, searchers
 from ppsm.bilevel.tuning import TUNING
 from ppsm.bilevel.verify import verify
 from ppsm.program import BilevelProgram, LinearProgram

@@ -1,4 +1,4 @@
-"""Cuts from strong duality: every point of the game obeys them, and who doubts a claim does without."""
+"""Cuts from strong duality: every point of the game obeys them, and who doubts a claim of SCIP does without."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from benchmarks.random_games import integer_game
 from tests.games.random_games import random_game
 
 from ppsm.arrays import INFINITY, FloatArray
-from ppsm.bilevel import portfolio
+from ppsm.bilevel import searchers
 from ppsm.bilevel.bounds.duality_cuts import duality_cuts, price_ranges
 from ppsm.bilevel.bounds.slater import bounded
 from ppsm.bilevel.incumbent import respond
@@ -119,8 +119,8 @@ def test_a_game_is_solved_with_wrong_cuts(monkeypatch: pytest.MonkeyPatch) -> No
         made.append(dearer_than(kkt, best + 5.0))
         return made[-1]
 
-    monkeypatch.setattr(portfolio, "duality_cuts", poor)
-    monkeypatch.setattr(portfolio, "TUNING", replace(TUNING, integers_worth_cuts=1))
+    monkeypatch.setattr(searchers, "duality_cuts", poor)
+    monkeypatch.setattr(searchers, "TUNING", replace(TUNING, integers_worth_cuts=1))
     found = solve_bilevel(program, time_limit=60)
     assert made
     assert found.leader_objective == pytest.approx(best)

@@ -23,7 +23,7 @@ from ppsm.bilevel.kkt import KktSystem, build_kkt
 from ppsm.bilevel.methods import Attempt, attempts
 from ppsm.bilevel.methods.branching import Branching, branch
 from ppsm.bilevel.methods.scip_forms import sos1
-from ppsm.bilevel.portfolio import Progress
+from ppsm.bilevel.searchers import Progress
 from ppsm.bilevel.second_opinion import Claim, Opinion, Verdict, search_for_better, second_opinion
 from ppsm.bilevel.solution import Method
 from ppsm.bilevel.solve import solve_bilevel

@@ -5,7 +5,7 @@ The algorithm, step by step, and where it is:
 1. ``scaling``: costs and rows of extreme size get another unit.
 2. ``kkt``: the follower's optimality conditions, as a linear relaxation and a list of complementarity pairs.
    It tells followers that act in turn; ``products`` makes products in the leader's objective linear.
-3. ``portfolio``: the automatic choice, searches that take turns and tell each other what they found.
+3. ``portfolio``: the automatic choice, ``searchers`` that take turns and tell each other what they found.
 4. ``methods/``: the menu of searches and of programs that enforce the pairs. ``bounds/`` proves what some of
    them rest on, ``weak_duality`` is the proof at every leaf of our own.
 5. ``incumbent``: points of the game for a search to beat, and the polish of the last one.

@@ -13,7 +13,8 @@ from ppsm.bilevel.incumbent import FirstLook, first_look
 from ppsm.bilevel.infeasibility import explain_infeasible
 from ppsm.bilevel.methods import Attempt, attempts, own_search
 from ppsm.bilevel.methods.unbounded import solve_over_unbounded_relaxation
-from ppsm.bilevel.portfolio import Turns, own_progress
+from ppsm.bilevel.portfolio import Turns
+from ppsm.bilevel.searchers import own_progress
 from ppsm.bilevel.solution import BilevelSolution, Method
 from ppsm.bilevel.standing import Candidate, Standing, is_above
 from ppsm.bilevel.tuning import TUNING
