@@ -1,4 +1,4 @@
-"""Cuts from strong duality: every point of the game obeys them, and who doubts a claim of SCIP does without."""
+"""Cuts from strong duality: every point of the game obeys them, and who doubts SCIP's claims does without."""
 
 from dataclasses import replace
 
