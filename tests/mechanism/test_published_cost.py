@@ -1,6 +1,7 @@
 """What a published decision cost says about the demand: no cheaper day, no dearer one, nothing true lost."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -25,6 +26,7 @@ from ppsm.mechanism.published_cost import (
     half_spaces_that_keep,
     unrounded_prices,
 )
+from ppsm.mechanism.tuning import TUNING
 from ppsm.privacy import MarketResult, PublishedFigures, simulated_publication
 
 TRUTH = np.array([6.0, 5.0])
@@ -310,6 +312,39 @@ def test_the_half_spaces_that_come_nearest_are_kept(
     days = Days(cheapest, _NoBound())
     found = half_spaces_that_keep(CostlyDecision(np.zeros(1), 10.0), Nearest(), days)
     assert (0 if found is None else int(found.least[0])) == kept
+
+
+@pytest.mark.parametrize("seconds", [60.0, -1.0])
+def test_what_rounds_that_run_out_leave_is_made_final_and_judged(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every vector needs one half-space more, and its search is never begun before the rounds are over."""
+    monkeypatch.setattr(published_cost, "TUNING", replace(TUNING, cost_search_seconds=seconds))
+
+    class Endless:
+        def nearest(self, half_spaces: HalfSpaces | None) -> np.ndarray:
+            return np.zeros(1) if half_spaces is None else half_spaces.least
+
+        def first(self, half_spaces: HalfSpaces) -> np.ndarray:
+            return half_spaces.least
+
+        def at_published_prices(self, half_spaces: HalfSpaces | None) -> SamePrices:
+            return _nearest(self.nearest(half_spaces))
+
+    class OneMore(Days):
+        def needed(self, kept: KeptCost, released: np.ndarray, *, is_final: bool) -> Iterator[HalfSpaces]:
+            yield HalfSpaces(np.ones(1), np.ones(1))
+
+    looked_at = []
+
+    def cheapest(demand: np.ndarray, enough: float) -> Day:
+        looked_at.append(demand.size)
+        return Day(10.0, None)
+
+    found = half_spaces_that_keep(CostlyDecision(np.zeros(1), 10.0), Endless(), OneMore(cheapest, _NoBound()))
+    # Without any time it is the vector without half-spaces that is judged.
+    assert (0 if found is None else found.least.size) == (TUNING.cost_rounds if seconds > 0.0 else 0)
+    assert len(looked_at) == 1
 
 
 class _Bowl:

@@ -1,5 +1,8 @@
 """LPs that stay alive: verdicts that one method leaves open, rows that come later, bases."""
 
+import math
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -117,6 +120,15 @@ def test_a_solve_is_given_up_after_so_many_iterations_each_time_and_goes_on() ->
     lp.stop_after(1)
     assert lp.solve().status is Status.NO_INCUMBENT
     lp.stop_after(1000)
+    assert lp.solve().objective == pytest.approx(9.0)
+
+
+def test_a_deadline_is_over_when_there_is_no_more() -> None:
+    lp = transport()
+    lp.stop_at(time.perf_counter() + 60.0)
+    assert lp._highs.getOptionValue("time_limit")[1] <= 60.0 + lp._highs.getRunTime()
+    lp.stop_at(math.inf)
+    assert lp._highs.getOptionValue("time_limit")[1] == math.inf
     assert lp.solve().objective == pytest.approx(9.0)
 
 

@@ -97,6 +97,8 @@ class MarketTuning:
     worth_replanning: float = 1e-5
     # The output of given units is looked for with so many iterations: HiGHS is slow where there is none.
     output_iterations: int = 5_000
+    # and for no longer than is left of the time limit, or this long where less is left.
+    output_grace_seconds: float = 5.0
     # A plan is looked for this long, in seconds of the processor.
     plan_seconds: float = 20.0
     # So many patterns are planned for, the cheapest first.

@@ -365,10 +365,11 @@ def half_spaces_that_keep(decision: CostlyDecision, vectors: Vectors, days: Days
     standing = _Standing.final(vectors, None)
     best, least_off = None, INFINITY
     stop = time.process_time() + TUNING.cost_search_seconds
-    for round_ in range(TUNING.cost_rounds + 1):
+    # Two rounds beyond those of half-spaces: what is left is made final in one and judged in the other.
+    for round_ in range(TUNING.cost_rounds + 2):
         if standing is None:
             break
-        is_last = round_ == TUNING.cost_rounds or time.process_time() > stop
+        is_last = round_ >= TUNING.cost_rounds or time.process_time() > stop
         better = None if is_last else _better(decision, vectors, days, standing)
         if better is None and not standing.is_final:
             standing = _Standing.final(vectors, standing.half_spaces)

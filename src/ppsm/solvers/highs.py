@@ -174,11 +174,10 @@ class PersistentLp:
         self._set(self._usual)
 
     def stop_at(self, deadline: float) -> None:
-        """Give up a solve (``NO_INCUMBENT``) when ``time.perf_counter()`` has passed a deadline."""
-        if math.isfinite(deadline):
-            # HiGHS counts the time of all runs together.
-            left = max(0.001, deadline - time.perf_counter())
-            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
+        """Give up a solve (``NO_INCUMBENT``) when ``time.perf_counter()`` is past a deadline, if finite."""
+        left = max(0.001, deadline - time.perf_counter())
+        # HiGHS counts the time of all runs together.
+        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
 
     def stop_after(self, iterations: int) -> None:
         """Give up every solve (``NO_INCUMBENT``) after so many iterations of the simplex method."""

@@ -1,6 +1,7 @@
 """Price patterns: areas are the gas market where pressures are free; cuts and bounds hold."""
 
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from tests.markets.small_games import small_game, steep_game
 
 from ppsm.arrays import FloatArray
 from ppsm.cases import Case, load_case
+from ppsm.markets.gauc import by_patterns
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.by_patterns import PricePatterns
 from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PatternProgram, PriceSteps, root_box
@@ -17,6 +19,7 @@ from ppsm.markets.gauc.relaxation import AskedLevels, PlaceMap, PowerRelaxation
 from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.markets.model.followers import Followers, PowerAnswer
 from ppsm.markets.tuning import TUNING
+from ppsm.solvers.highs import PersistentLp
 from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
 
@@ -209,7 +212,7 @@ def test_flows_round_in_a_circle_are_no_proof() -> None:
     burn = BurnBox(np.zeros(places.junctions.size), np.full(places.junctions.size, 10.0), (0.0, 10.0))
     withdrawal = followers.gas.market.withdrawal_mwh(case.demand_mwh(0.0))
     check = PressureCheck(followers.gas.market, places)
-    flows = check._largest_flows(check._transport_in(areas, steps, withdrawal, burn, box))
+    flows = check._largest_flows(check._transport_in(areas, steps, withdrawal, burn, box), unlimited)
     assert flows is not None
     assert np.isfinite(flows).all()
     assert flows.max() == pytest.approx(areas.supply_mwh.sum(), rel=1e-6)
@@ -458,6 +461,39 @@ def test_no_proof_where_pressures_may_bind_or_the_time_is_up() -> None:
     demand = np.array([1400.0])
     assert not PricePatterns(Followers(load_case("two_node"))).have_no_answer(0.6, demand, unlimited)
     assert not PricePatterns(Followers(_full_pipe())).have_no_answer(0.6, demand, lambda: 0.0)
+
+
+def test_without_time_nothing_costly_is_begun_to_prove_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns, demand = PricePatterns(Followers(_full_pipe())), np.array([1400.0])
+
+    def costly(*_: object, **__: object) -> None:
+        pytest.fail("the time is up")
+
+    monkeypatch.setattr(by_patterns, "PowerRelaxation", costly)
+    times = iter([1.0])
+    assert not patterns.have_no_answer(0.6, demand, lambda: next(times, 0.0))
+    monkeypatch.setattr(PressureCheck, "never_binds", costly)
+    assert not patterns.have_no_answer(0.6, demand, lambda: 0.0)
+    monkeypatch.undo()
+    monkeypatch.setattr("ppsm.markets.gauc.solver.can_enumerate", lambda followers: False)
+    monkeypatch.setattr(PricePatterns, "have_no_answer", costly)
+    solution = GasAwareCommitment(_full_pipe()).solve(0.6, demand, time_limit=0.0)
+    assert solution.status is Status.NO_INCUMBENT
+
+
+def test_no_single_relaxation_outlasts_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is told when to stop, and one without a limit is told that the last one's is over."""
+    deadlines: list[float] = []
+    monkeypatch.setattr(PersistentLp, "stop_at", lambda lp, deadline: deadlines.append(deadline))
+    patterns, demand = PricePatterns(Followers(_full_pipe())), np.array([500.0])
+    for seconds in (1000.0, math.inf):
+        deadlines.clear()
+        search = patterns.search(0.6, demand)
+        assert search is not None
+        before = time.perf_counter()
+        search.run(lambda left=seconds: left)  # type: ignore[misc]
+        assert deadlines
+        assert all(before + seconds <= each <= time.perf_counter() + seconds for each in deadlines)
 
 
 @pytest.mark.parametrize("seed", range(6))

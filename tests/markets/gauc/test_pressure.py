@@ -1,5 +1,6 @@
 """Whether pressures bind: ways along which pressure runs out, against the linear program of all pressures."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -95,7 +96,7 @@ def test_a_pipe_beside_another_takes_its_share() -> None:
     box = PatternBox(np.zeros(areas.count, dtype=np.int64), np.full(areas.count, steps.count))
     burn = BurnBox(np.zeros(places.junctions.size), np.full(places.junctions.size, 10.0), (0.0, 10.0))
     withdrawal = followers.gas.market.withdrawal_mwh(case.demand_mwh(0.0))
-    flows = check._largest_flows(check._transport_in(areas, steps, withdrawal, burn, box))
+    flows = check._largest_flows(check._transport_in(areas, steps, withdrawal, burn, box), lambda: math.inf)
     assert flows is not None
     assert flows[1] == pytest.approx(3 * flows[0], rel=1e-4)
 
@@ -121,7 +122,7 @@ def test_no_flows_of_a_box_with_room_are_refused(gas_stress: float) -> None:
         if root is None:
             continue
         live = check._transport_in(areas, steps, withdrawal, burn, root)
-        largest = check._largest_flows(live)
+        largest = check._largest_flows(live, lambda: math.inf)
         if largest is None or not check._has_room(live, largest):
             continue
         held += 1
@@ -139,7 +140,7 @@ def test_no_flows_of_a_box_with_room_are_refused(gas_stress: float) -> None:
 MOST_BURN_MWH = 4 * 100 * 7 * MWH_PER_MMBTU
 
 
-def never_binds(case: Case, demand_mwh: float) -> bool:
+def never_binds(case: Case, demand_mwh: float, seconds: float = math.inf) -> bool:
     """Whether pressures bind at no burn of the plant, from nothing to all it can."""
     check, followers, places = check_of(case)
     areas = GasAreas.of(case, np.zeros(len(case.junctions), dtype=bool))
@@ -147,7 +148,8 @@ def never_binds(case: Case, demand_mwh: float) -> bool:
     most = places.gather @ largest_burn_mwh(followers)
     assert most == pytest.approx([MOST_BURN_MWH])
     burn = BurnBox(np.zeros(most.size), most, (0.0, float(most.sum())))
-    return check.never_binds(areas, steps, followers.gas.market.withdrawal_mwh([demand_mwh]), burn)
+    withdrawal = followers.gas.market.withdrawal_mwh([demand_mwh])
+    return check.never_binds(areas, steps, withdrawal, burn, lambda: seconds)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,16 @@ def test_where_pressures_never_bind_by_hand(demand: float, capacity: float, expe
     case = load_case("two_node")
     pipe = replace(case.pipes[0], capacity_mwh=capacity)
     assert never_binds(replace(case, pipes=(pipe,)), demand) == expected
+
+
+def test_without_time_flows_are_as_large_as_fits() -> None:
+    case = load_case("two_node")
+    narrow = replace(case, pipes=(replace(case.pipes[0], capacity_mwh=1799.0),))
+    assert never_binds(narrow, 1500.0, seconds=0.0)
+    # that no more than this can be wanted takes a linear program
+    demand = 1800.0 - MOST_BURN_MWH - 1.0
+    assert never_binds(case, demand)
+    assert not never_binds(case, demand, seconds=0.0)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PriceSteps, root_box
 from ppsm.markets.gauc.plans import Offer, Plans, Units, Wanted
 from ppsm.markets.gauc.pressure import PressureCheck
 from ppsm.markets.gauc.region import BurnRegion
-from ppsm.markets.gauc.relaxation import Cut, PlaceMap, PowerRelaxation
+from ppsm.markets.gauc.relaxation import AskedLevels, Cut, PlaceMap, PowerRelaxation
 from ppsm.markets.model.followers import Followers
 from ppsm.markets.tuning import TUNING
 
@@ -125,12 +125,14 @@ class PricePatterns:
         withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
         areas = self._network(withdrawal < 0)
         gathered = areas.gathered(withdrawal)
-        if gathered is None or (areas.of_junction[self._places.junctions] < 0).any():
+        if gathered is None or (areas.of_junction[self._places.junctions] < 0).any() or seconds_left() <= 0:
+            return False
+        steps = PriceSteps.of(areas, AskedLevels.of(self._followers))
+        if not self._pressure.never_binds(areas, steps, withdrawal, self._largest_burn(), seconds_left):
+            return False
+        if seconds_left() <= 0:
             return False
         relaxation = PowerRelaxation(self._followers, power_stress, areas, of_missing=True)
-        steps = PriceSteps.of(areas, relaxation.asked)
-        if not self._pressure.never_binds(areas, steps, withdrawal, self._largest_burn()):
-            return False
         none = np.empty(0, dtype=np.int64)
         search = PatternSearch(relaxation, AreaMarket(areas), [], gathered, self._largest_burn(), none)
         search.target_usd = TUNING.clearly_missed_mwh * relaxation.missed_gas_usd_per_mwh
@@ -153,7 +155,7 @@ class PricePatterns:
         areas = self._areas[(withdrawal < 0).tobytes()]
         kept = self._kept[power_stress, (withdrawal < 0).tobytes()]
         steps = PriceSteps.of(areas, kept.relaxation.asked)
-        if self._pressure.never_binds(areas, steps, withdrawal, self._largest_burn()):
+        if self._pressure.never_binds(areas, steps, withdrawal, self._largest_burn(), seconds_left):
             return True
         program = self._followers.commitment.at(power_stress)
         if program is None:
@@ -212,9 +214,9 @@ class DemandPatterns:
         """Look for answers below a target only."""
         self._search.target_usd = target_usd
 
-    def run(self, seconds_left: Callable[[], float]) -> None:
-        """Find the cheapest pattern and prove it."""
-        self._search.run(seconds_left)
+    def run(self, seconds_left: Callable[[], float], is_enough: Callable[[], bool] = lambda: False) -> None:
+        """Find the cheapest pattern and prove it, or until what was found ``is_enough``."""
+        self._search.run(seconds_left, is_enough)
         self._kept.learned.steps = self._search.kept_steps
 
     def cheaper_near(
@@ -227,13 +229,12 @@ class DemandPatterns:
         search, relaxation = self._search, self._kept.relaxation
         by_area = relaxation.areas.by_area(prices_usd_per_mwh)
 
-        def left() -> float:
-            is_over = search.cheapest_below_target is not None or search.turns >= TUNING.turns_near
-            return 0.0 if is_over else seconds_left()
+        def is_enough() -> bool:
+            return search.cheapest_below_target is not None or search.turns >= TUNING.turns_near
 
         for reach in TUNING.classes_near:
             search.look_near(by_area, reach)
-            self.run(left)
+            self.run(seconds_left, is_enough)
             if search.cheapest_below_target is not None:
                 break
         return search.cheapest_below_target

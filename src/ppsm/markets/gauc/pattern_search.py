@@ -32,6 +32,10 @@ from ppsm.status import relative_gap
 _FINEST = TUNING.pattern_precision / 2
 
 
+def _for_ever() -> float:
+    return math.inf
+
+
 @dataclass(frozen=True, eq=False)
 class PricedPattern:
     """A pattern and the cheapest point of UC's relaxation with its prices."""
@@ -89,6 +93,7 @@ class PatternSearch:
         self.is_refuted, self._another_path = False, False
         self._near: tuple[IntArray, int] | None = None
         self.turns = 0
+        self._seconds_left: Callable[[], float] = _for_ever
 
     def cheapest(self, count: int) -> list[PricedPattern]:
         """The cheapest patterns found."""
@@ -113,11 +118,13 @@ class PatternSearch:
         """The levels that are asked for in a box, and the bounds of the gas columns."""
         return box.asked(self.steps, self._area_of_level), box.gas_bounds(self._market.areas, self.steps)
 
-    def run(self, seconds_left: Callable[[], float]) -> None:
+    def run(self, seconds_left: Callable[[], float], is_enough: Callable[[], bool] = lambda: False) -> None:
         """Search until no pattern is below the target and the cheapest by more than the precision.
 
-        After a second opinion has refuted the bound it goes on, on the path of that opinion.
+        After a second opinion has refuted the bound it goes on, on the path of that opinion. A turn is the
+        last where what was found ``is_enough``.
         """
+        self._seconds_left = seconds_left
         self.bound_usd, self.is_refuted = -math.inf, False
         root = root_box(self._market, self.steps, self._withdrawal, self._burn, self._area_of_place)
         if root is not None and self._near is not None:
@@ -139,20 +146,22 @@ class PatternSearch:
         if flows is None:
             self.bound_usd = self.target_usd
             return
-        if not self._cuts:  # else the patterns begin with what other demands have taught
+        if (
+            not self._cuts and seconds_left() > 0
+        ):  # else the patterns begin with what other demands have taught
             self._explore(root)
         counted: CountedPatterns | None = CountedPatterns.of(
             space, flows, self.kept_steps, self._cuts, self._limit()
         )
-        while counted is not None and seconds_left() > 0:
+        while counted is not None and seconds_left() > 0 and not is_enough():
             self._counted, self.kept_steps = counted, counted.kept
-            counted = self._turn(counted, seconds_left)
+            counted = self._turn(counted)
             self.turns += 1
 
-    def _turn(self, counted: CountedPatterns, seconds_left: Callable[[], float]) -> CountedPatterns | None:
+    def _turn(self, counted: CountedPatterns) -> CountedPatterns | None:
         """Find the cheapest pattern by cuts and steps so far, and learn of it; None at the end."""
         bound, found = counted.program.cheapest_pattern(
-            self._limit(), self._gap(), seconds_left(), another_path=self._another_path
+            self._limit(), self._gap(), self._seconds_left(), another_path=self._another_path
         )
         self.bound_usd = max(self.bound_usd, min(bound, self._limit()))
         if self.bound_usd >= self._enough() or found is None:
@@ -187,7 +196,8 @@ class PatternSearch:
         relaxed = relaxed or self._ask(box)
         for _ in range(TUNING.explored):
             pattern = None if relaxed is None else self._pattern_at(relaxed.burn_mwh)
-            if pattern is None or pattern.key in self._priced:
+            is_over = self._seconds_left() <= 0
+            if pattern is None or pattern.key in self._priced or is_over:
                 return
             priced = self._price(pattern)
             relaxed = None if priced is None else priced.relaxed
@@ -244,7 +254,7 @@ class PatternSearch:
         asked, gas = self.limits_of(box)
         if (gas[0] > gas[1]).any():
             return None
-        relaxed = self._relaxation.solve(self._withdrawal, asked, gas)
+        relaxed = self._relaxation.solve(self._withdrawal, asked, gas, self._seconds_left())
         if relaxed is not None:
             self._cuts.append(relaxed.cut)
             if self._counted is not None:

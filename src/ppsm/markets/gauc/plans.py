@@ -15,6 +15,7 @@ become cheaper, other units are looked for with that gas set aside from the star
 """
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -125,7 +126,9 @@ class Plans:
                 break
             # fewer units pay for gas set aside, so that less of it may be enough
             units = Units(self._levels(wanted), on, full, aside / 2)
-            held = self._hold(wanted, self._program(wanted, full), units, offer)
+            # units that were found in time are worth their answer
+            seconds = max(seconds_left(), TUNING.output_grace_seconds)
+            held = self._hold(wanted, self._program(wanted, full), units, offer, seconds=seconds)
             is_cheaper = held.cost_usd < cheapest_usd * (1 - TUNING.worth_replanning)
             if is_cheaper:
                 self._known.insert(0, replace(units, aside_mwh=held.aside_mwh))
@@ -137,7 +140,7 @@ class Plans:
             if held.valid or not new.any():
                 aside = held.aside_mwh
             full = full | new
-            near = self._relaxed(self._with_aside(wanted, aside), full)
+            near = self._relaxed(self._with_aside(wanted, aside), full, seconds_left())
         return math.isfinite(cheapest_usd)
 
     def _with_aside(self, wanted: Wanted, aside_mwh: FloatArray) -> Wanted:
@@ -166,9 +169,11 @@ class Plans:
         matrix = sp.csr_array((values, (rows, columns)), shape=(needed.shape[0], program.shape[1]))
         return program.with_rows(matrix, lower=np.zeros(needed.shape[0]))
 
-    def _relaxed(self, wanted: Wanted, full: BoolArray) -> FloatArray | None:
-        """The cheapest plan with parts of units, if there is one."""
-        return _cheapest(self._relaxation.live_at(self._program(wanted, full), wanted.asked, wanted.gas))
+    def _relaxed(self, wanted: Wanted, full: BoolArray, seconds: float) -> FloatArray | None:
+        """The cheapest plan with parts of units, if there is one and it is found in time."""
+        live = self._relaxation.live_at(self._program(wanted, full), wanted.asked, wanted.gas)
+        live.stop_at(time.perf_counter() + seconds)
+        return _cheapest(live)
 
     def _committed(
         self, program: LinearProgram, near: FloatArray, gap: float, seconds: float
@@ -196,6 +201,7 @@ class Plans:
         units: Units,
         offer: Offer,
         below_usd: float = math.inf,
+        seconds: float = math.inf,
     ) -> "Held":
         """Offer the cheapest output of units, with gas set aside until EM's answer is valid or too dear."""
         columns = self._followers.commitment.on_columns.ravel()
@@ -203,6 +209,7 @@ class Plans:
         live = PersistentLp(
             self._relaxation.with_missed_gas(fixed), feasibility=TUNING.commitment_feasibility
         )
+        live.stop_at(time.perf_counter() + seconds)
         levels = self._levels(wanted)
         too_little, aside = np.zeros_like(units.aside_mwh), units.aside_mwh
         taken: BoolArray = np.zeros((levels.size, units.on.shape[1]), dtype=bool)

@@ -96,7 +96,7 @@ class PressureCheck:
             if looked > TUNING.pressure_boxes or seconds_left() <= 0:
                 return False
             live = self._transport_in(areas, steps, withdrawal_mwh, burn, box)
-            flows = self._largest_flows(live)
+            flows = self._largest_flows(live, seconds_left)
             if flows is None or self._allows(flows) or self._has_room(live, flows):
                 continue
             parts = _split(areas, steps, box)
@@ -106,12 +106,17 @@ class PressureCheck:
         return True
 
     def never_binds(
-        self, areas: GasAreas, steps: PriceSteps, withdrawal_mwh: FloatArray, burn: BurnBox
+        self,
+        areas: GasAreas,
+        steps: PriceSteps,
+        withdrawal_mwh: FloatArray,
+        burn: BurnBox,
+        seconds_left: Callable[[], float],
     ) -> bool:
         """Whether pressures bind at no burn of the box, whatever prices are; False where not proven."""
         every = PatternBox(np.zeros(areas.count, dtype=np.int64), np.full(areas.count, steps.count))
         live = self._transport_in(areas, steps, withdrawal_mwh, burn, every)
-        flows = self._largest_flows(live)
+        flows = self._largest_flows(live, seconds_left)
         return flows is None or self._allows(flows)
 
     def _transport_in(
@@ -155,12 +160,15 @@ class PressureCheck:
             return None
         return -solution.objective if solution.status is Status.PROVEN_OPTIMAL else np.inf
 
-    def _largest_flows(self, live: PersistentLp) -> FloatArray | None:
-        """The most that flows through each arc; None where no burn of the box has such prices."""
+    def _largest_flows(self, live: PersistentLp, seconds_left: Callable[[], float]) -> FloatArray | None:
+        """The most that flows through each arc; None where no burn of the box has such prices.
+
+        Without time it is what fits through an arc, which proves less and nothing that is wrong.
+        """
         upper = live.program.column_upper[self._supplies : self._supplies + self._arcs]
         found = np.zeros(self._arcs)
         for arc in range(self._arcs):
-            most = self._largest(live, np.eye(1, self._arcs, arc)[0])
+            most = self._largest(live, np.eye(1, self._arcs, arc)[0]) if seconds_left() > 0 else np.inf
             if most is None:
                 return None
             found[arc] = min(most, upper[arc]) + TUNING.small_mwh

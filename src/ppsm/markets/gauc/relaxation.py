@@ -12,6 +12,8 @@ is true of every commitment, whatever the gas demand, because demand enters thro
 Relaxing the integers of UC loses little: 0.02 to 0.05 % on the Northeast case.
 """
 
+import math
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -148,9 +150,17 @@ class PowerRelaxation:
         return _with_missed_gas(program, self.balance_rows, self._missed_gas_usd)
 
     def solve(
-        self, withdrawal_mwh: FloatArray, asked: BoolArray, gas: tuple[FloatArray, FloatArray]
+        self,
+        withdrawal_mwh: FloatArray,
+        asked: BoolArray,
+        gas: tuple[FloatArray, FloatArray],
+        seconds: float = math.inf,
     ) -> Relaxed | None:
-        """The cheapest point with these levels asked for and the gas columns within bounds; None if empty."""
+        """The cheapest point with these levels asked for and the gas columns within bounds.
+
+        None if there is none, or none was found in time: mostly iterations end a long solve, so that a busy
+        machine finds the same, but no single one may outlast the caller's ``seconds``.
+        """
         level_rows, least = self._level_bounds(asked)
         self._lp.set_row_bounds(level_rows, least, np.full(least.size, np.inf))
         balance = self.balance_rows
@@ -158,6 +168,7 @@ class PowerRelaxation:
         self._lp.set_column_bounds(self.gas_columns, *gas)
         limits = np.concatenate([asked, *gas])
         self._start_near(limits)
+        self._lp.stop_at(time.perf_counter() + seconds)
         try:
             solution = self._lp.solve(is_bounded=True)
         except SolverError:

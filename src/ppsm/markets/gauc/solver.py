@@ -228,7 +228,7 @@ class Search:
             base = self.commit_by_bids()
             if base is not None:
                 self._price_loop(base)
-        if self.best is None and proof and not self.infeasible:
+        if self.best is None and proof and not self.infeasible and self.left() > 0:
             self._say("whether there is an answer")
             self.infeasible = self.solver.patterns.have_no_answer(self.power_stress, self.demand, self.left)
         if proof and self._is_near():
