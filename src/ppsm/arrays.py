@@ -23,6 +23,8 @@ SMALLEST_COEFFICIENT = 1e-9
 # Entries of a vector that is to be released and repaired are at most this large: beyond it a unit is lost in
 # rounding.
 LARGEST_ENTRY = 1e15
+# So is what they cost: solvers take more for infinite.
+LARGEST_VALUE = INFINITE_FROM
 ROUNDING = 1e-13
 
 

@@ -289,6 +289,14 @@ def test_seeded_noise_measures_what_secure_noise_would(
     assert noisy.record.total_scale is not None
 
 
+def test_seeded_noise_comes_after_nothing_that_a_ledger_charged(tmp_path: Path) -> None:
+    options = ["--gas-stress", "0", "--seed", "5", "--out", str(tmp_path / "out"), "--after", str(tmp_path)]
+    refused = CliRunner().invoke(app, [*RELEASE, *options])
+    assert isinstance(refused.exception, InputError)
+    assert "give one of the two" in str(refused.exception)
+    assert not (tmp_path / "out").exists()
+
+
 def test_seeded_noise_says_that_it_is_not_private(tmp_path: Path) -> None:
     options = ["--gas-stress", "0", "--seed", "5", "--time-limit", "1", "--out", "out"]
     done = ppsm(*RELEASE, *options, cwd=tmp_path)

@@ -4,15 +4,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import linopy
 import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.cleared import line_game, random_game
 
-from ppsm import LinearProgram, Sensitive, StackelbergGame
+from ppsm import Follower, LinearProgram, Sensitive, StackelbergGame
 from ppsm.arrays import LARGEST_ENTRY, FloatArray
 from ppsm.coordinations import GameCoordination, any_game, fixed_prices
-from ppsm.errors import InputError
+from ppsm.coordinations.tuning import TUNING
+from ppsm.errors import InputError, SolverError
 from ppsm.examples import freight_game, permit_game, water_game
 from ppsm.fidelity import Bands
 from ppsm.mechanism import MECHANISMS, PPSM, Laplace, ModelBased, PPSM_p, PublicOutcome
@@ -262,6 +264,33 @@ def test_a_value_that_only_noise_explains_is_served_all_the_same() -> None:
     releases = [PPSM_p(alpha=9e14).simulate(secret, market, seed=seed) for seed in range(4)]
     values = [release.prediction.value for release in releases if release.prediction is not None]
     assert max(values) > LARGEST_ENTRY
+
+
+def test_a_game_without_numbers_of_its_own_keeps_what_an_estimate_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All its bounds are zero or infinite: a cut at a multiple of them would leave nothing."""
+    model = linopy.Model()
+    line, oil = (model.add_variables(lower=0, name=name) for name in ("line", "oil"))
+    model.add_constraints(line + oil == 0, name="demand")
+    model.add_constraints(1 * line <= 0, name="limit")
+    model.add_objective(10 * line + 30 * oil)
+    game = StackelbergGame(Follower.from_linopy(model, parameter="demand"))
+    built = game.leader.add_variables(binary=True, name="built")
+    game.raise_right_hand_side("limit", 60 * built)
+    game.leader.add_objective(40 * built)
+    market = GameCoordination(game, unit="MW")
+    seen: list[float] = []
+
+    def fails_at_first(sides: Any, parameter_map: Any, public: fixed_prices.Public, prices: Any) -> Any:
+        seen.append(float(public.demand[0]))
+        if len(seen) == 1:
+            raise SolverError("no digits are left.")
+        return fixed_prices.decide_at_prices(sides, parameter_map, public, prices)
+
+    monkeypatch.setattr(any_game, "decide_at_prices", fails_at_first)
+    market.decide(np.array([4e12]), None)
+    assert seen == [4e12, TUNING.far_numbers]
 
 
 def test_an_estimate_beyond_its_bounds_counts_as_far_as_the_bound(

@@ -128,18 +128,26 @@ def test_nor_does_a_repair_of_ones_own(
     assert reason in release.dossier.steps[-1].output["reason"]
 
 
-def test_nor_does_a_bound_that_cannot_be_found(
-    towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(decision: Any, bands: Any) -> Any:
-        raise SolverError("the solver refused the bound.")
+def _refused_bound(decision: Any, bands: Any) -> Any:
+    raise SolverError("the solver refused the bound.")
 
+
+@pytest.mark.parametrize(
+    ("bound", "reason"),
+    [
+        (_refused_bound, "the solver refused the bound."),
+        (lambda decision, bands: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda decision, bands: (1.0, 2.0), "it returned tuple, expected CostOfPrivacy or text"),
+    ],
+)
+def test_nor_does_a_bound_that_cannot_be_found(
+    bound: Any, reason: str, towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
     secret = Sensitive([50.0, 40.0], dataset="d", unit="MWh", entry_names=("west", "east"))
-    monkeypatch.setattr(towns, "cost_of_privacy", failing)
-    theory = PPSM_p(alpha=1.0).simulate(secret, towns, seed=3).dossier.theory
-    assert theory.cost_of_privacy == (
-        "the search for what encloses it failed (the solver refused the bound.)"
-    )
+    monkeypatch.setattr(towns, "cost_of_privacy", bound)
+    dossier = PPSM_p(alpha=1.0).simulate(secret, towns, seed=3).dossier
+    assert dossier.theory.cost_of_privacy == f"the search for what encloses it failed ({reason})"
+    assert Dossier.from_json(dossier.to_json()).statement == dossier.statement
 
 
 def test_an_interrupted_search_ends_the_release(

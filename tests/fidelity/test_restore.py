@@ -229,6 +229,7 @@ def test_noise_may_carry_a_secret_beyond_the_limit_that_it_keeps_to() -> None:
         ({"target_prices": [float("nan")]}, "target price of 'town' is nan"),
         ({"target_value": float("inf")}, "value target is inf"),
         ({"target_value": 1e300}, "value target is 1e\\+300"),
+        ({"target_value": 1e21}, "value target is 1e\\+21; expected a number of at most 1e\\+20"),
         ({"target_value": "much"}, "value target is 'much'"),
         ({"target_prices": ["dear"]}, r"target price is \['dear'\]"),
         ({"released": [1e17]}, "released vector of 'town' is 1e\\+17; expected at most 1e\\+15"),

@@ -14,7 +14,14 @@ import pytest
 
 from ppsm import Follower, Ledger, Released, Sensitive, Status
 from ppsm.coordinations import GameCoordination
-from ppsm.errors import BudgetExceededError, FileFormatError, InputError, PrivacyError, SecretExposureError
+from ppsm.errors import (
+    BudgetExceededError,
+    FileFormatError,
+    InputError,
+    PrivacyError,
+    SecretExposureError,
+    SolverError,
+)
 from ppsm.fidelity import Bands, FidelityResult, Restorer, SearchLimits
 from ppsm.mechanism import (
     MECHANISMS,
@@ -408,6 +415,36 @@ def test_impossible_predictions_widen_the_bands(
     widening = release.dossier.steps[-1].output["widening"]
     assert widening == pytest.approx(release.fidelity.widening)
     assert "widened" in release.dossier.theory.distance.premise
+
+
+@pytest.mark.parametrize("value", [9e19, 2e20, -1e22, 1e25, 1e300])
+@pytest.mark.parametrize("kind", [PPSM_p, PPSM])
+def test_no_predicted_value_is_so_large_that_a_charged_release_is_lost(
+    kind: type[PPSM_p], value: float, secret: Sensitive, towns: GameCoordination
+) -> None:
+    quick = kind(alpha=5.0, limits=SearchLimits(seconds=2.0))
+    release = quick.simulate(secret, towns, Wrong(GOOD, (value, GOOD)), seed=1)
+    assert release.fidelity is not None
+    assert release.fidelity.status.has_answer
+    assert Dossier.from_json(release.dossier.to_json()).statement == release.dossier.statement
+
+
+def test_bands_whose_numbers_solvers_refuse_leave_the_noise_its_release(
+    secret: Sensitive, towns: GameCoordination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = Restorer.restore
+
+    def refuses(self: Restorer, released: Any, bands: Bands, *rest: Any, **options: Any) -> FidelityResult:
+        if bands.value is not None:
+            raise SolverError("the solver refused a model.")
+        return honest(self, released, bands, *rest, **options)
+
+    monkeypatch.setattr(Restorer, "restore", refuses)
+    release = PPSM(alpha=5.0).simulate(secret, towns, Wrong(GOOD, (110.0, GOOD)), seed=1)
+    assert release.fidelity is not None
+    assert release.fidelity.claim is not None
+    assert release.fidelity.claim.value == 110.0
+    assert "as wide as this vector needs" in release.fidelity.explanation
 
 
 def test_no_time_for_the_least_widening_is_no_reason_to_fail(

@@ -174,6 +174,26 @@ def test_a_second_ledger_beside_an_earlier_release_is_refused(tmp_path: Path, ga
     assert begin(second, apart, book=other).kept is None
 
 
+def test_a_directory_that_is_not_there_yet_has_a_past_beside_it(
+    tmp_path: Path, game: GaucCoordination
+) -> None:
+    first, book, owner = tmp_path / "first", tmp_path / "ledger.db", tmp_path / "owner"
+    for directory in (first, owner):
+        directory.mkdir()
+    begin(first, book=book).draw(game, None).restore().write()
+    LedgerKeeper(book).grant("gas", epsilon=1.0)
+    Ledger.create(tmp_path / "other.db").grant("gas", epsilon=1.0, alpha=300.0, unit="MWh")
+
+    def begun(ledger: Path) -> Granted:
+        there = tmp_path / "second"
+        cell = cell_name(CASE, 0.0)
+        return Granted.begin(MECHANISM, secret_of(), cell, directory=there, owner=owner, ledger=ledger)
+
+    assert begun(book).kept is None
+    with pytest.raises(LedgerError, match=r"Another ledger than .*other\.db charged"):
+        begun(tmp_path / "other.db")
+
+
 def test_an_old_copy_of_a_ledger_does_not_go_on_from_a_release_that_it_does_not_know(
     tmp_path: Path, game: GaucCoordination
 ) -> None:
@@ -192,8 +212,9 @@ def test_an_old_copy_of_a_ledger_does_not_go_on_from_a_release_that_it_does_not_
     for after in (first, first / DOSSIER):
         with pytest.raises(LedgerError, match=r"first/dossier\.json, after which this one was to come"):
             begin(second, book=book, after=[after])
-    with pytest.raises(FileFormatError, match=r"there is no dossier\.json below"):
-        begin(second, book=book, after=[second])
+    for empty in ([second], [first, second], [second, first]):
+        with pytest.raises(FileFormatError, match=r"there is no dossier\.json below .*second; give"):
+            begin(second, book=book, after=empty)
     seeded = MECHANISM.simulate(secret_of(), game, seed=1)
     (tmp_path / "c").mkdir()
     Written.to(tmp_path / "c", CASE, seeded)

@@ -1,5 +1,6 @@
 """A stream on disk: each day charged once and released once, wherever it was stopped."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from ppsm.coordinations import GameCoordination
-from ppsm.errors import BudgetExceededError, InputError, LedgerError, PrivacyError
+from ppsm.errors import BudgetExceededError, FileFormatError, InputError, LedgerError, PrivacyError
 from ppsm.examples import freight_game
 from ppsm.mechanism import History, Learned, PublicOutcome
 from ppsm.privacy import (
@@ -164,6 +165,31 @@ def test_other_settings_are_refused(tmp_path: Path, game: GameCoordination, ledg
     run = StreamRun(twice, lambda _: game, directory=tmp_path / "out", ledger=ledger)
     with pytest.raises(InputError, match=r"other epsilon \(begun with 1.0, now 2.0\): give"):
         list(run.release(days(game.entry_names, 1)))
+
+
+def test_one_setting_that_is_another_is_named_alone(
+    tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    _run(tmp_path, game, ledger, count=1)
+    file = tmp_path / "out" / "stream.json"
+    file.write_text(file.read_text().replace('"alpha": 2.0', '"alpha": 3.0'))
+    with pytest.raises(InputError, match=r"with other alpha \(begun with 3.0, now 2.0\): give"):
+        _run(tmp_path, game, ledger, count=2)
+    file.write_text(file.read_text().replace('"alpha": 3.0', '"alpha": 2'))  # which is the same number
+    with pytest.raises(InputError, match="with other settings: give"):
+        _run(tmp_path, game, ledger, count=2)
+
+
+@pytest.mark.parametrize(("version", "age"), [(1, "an older"), (3, "a newer")])
+def test_a_stream_of_another_format_says_that_it_is(
+    version: int, age: str, tmp_path: Path, game: GameCoordination, ledger: LedgerKeeper
+) -> None:
+    _run(tmp_path, game, ledger, count=1)
+    file = tmp_path / "out" / "stream.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({**content, "format": f"ppsm-stream/{version}", "bounds": None}))
+    with pytest.raises(FileFormatError, match=rf"has {age} format, ppsm-stream/{version} instead of .*/2"):
+        _run(tmp_path, game, ledger, count=2)
 
 
 def test_other_bounds_and_zones_are_refused(

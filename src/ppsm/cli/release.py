@@ -122,6 +122,10 @@ def release(
     if predictor is PredictorName.LEARNED and demand is None and case not in builtin_cases():
         _refuse_to_learn_from_the_secret(loaded, model)
     figures = _published_figures(predictor, published)
+    if after and seed is not None:
+        raise InputError(
+            "--after asks a ledger, and seeded noise (--seed) is charged to none: give one of the two."
+        )
     options.insist_on_seconds(time_limit)
     directory = writable_directory(out)
     if model is not None and not model.parent.is_dir():

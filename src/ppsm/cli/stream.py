@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -129,13 +128,12 @@ def _ledger(
     from ppsm.mechanism import PPSM
     from ppsm.owner.private_release import open_ledger
     from ppsm.privacy.ledger.balance import no_budget
-    from ppsm.privacy.ledger.place import ledger_command
+    from ppsm.privacy.ledger.place import grant_to_recipient
 
     book = open_ledger(file, dataset, PPSM(alpha=alpha, epsilon=epsilon), window=window)
     known = {(each.dataset, each.recipient) for each in book.balances()}
     if recipient is not None and (dataset, recipient) not in known:
-        to = f"{dataset} --recipient {quote(recipient)}"
-        remedy = f"{ledger_command('grant', book.path)} {to} --epsilon {epsilon!r} --window {window}"
+        remedy = grant_to_recipient(book.path, dataset, recipient, epsilon=epsilon, window=window)
         raise no_budget(f"{dataset}' for '{recipient}", remedy)
     return book
 

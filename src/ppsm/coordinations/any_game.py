@@ -153,7 +153,8 @@ class GameCoordination:
             found = self._decided(estimate, minimised)
         except SolverError:
             # Noise so far beyond the game's own numbers leaves solvers no digits for these.
-            far = TUNING.far_numbers * self._program.follower.bound_sizes.max(initial=0.0)
+            # A game whose bounds are all zero or infinite has no numbers of its own but 1.
+            far = TUNING.far_numbers * (self._program.follower.bound_sizes.max(initial=0.0) or 1.0)
             found = self._decided(np.clip(estimate, -far, far), minimised)
         if found is None:
             raise InputError(

@@ -26,7 +26,8 @@ class CoordinationTuning:
     decision_feasibility
         By which rows of that unit commitment may be violated.
     far_numbers
-        An estimate that leaves solvers without an answer is cut off at this many times the largest bound.
+        An estimate that leaves solvers without an answer is cut off at this many times the largest bound,
+        or at this where all bounds are zero or infinite.
     nearest_gap
         Of the game that finds the nearest vector at which the leader has an answer.
     nearest_seconds

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ppsm.arrays import INFINITY, LARGEST_ENTRY, FloatArray, frozen_vector, one_or_each
+from ppsm.arrays import INFINITY, LARGEST_ENTRY, LARGEST_VALUE, FloatArray, frozen_vector, one_or_each
 from ppsm.errors import InputError, SecretExposureError
 from ppsm.fidelity.tuning import TUNING
 from ppsm.labels import unlabelled
@@ -112,12 +112,10 @@ class Bands:
 
     def checked(self, names: tuple[str, ...]) -> Self:
         """The same bands with every number checked and frozen."""
-        # Entries times prices.
-        largest = LARGEST_ENTRY**2
-        if self.value is not None and not abs(self.value) <= largest:
+        if self.value is not None and not abs(self.value) <= LARGEST_VALUE:
             raise InputError(
-                f"the value target is {self.value}; expected a number of at most {largest:g} in size, or "
-                "None for no band."
+                f"the value target is {self.value}; expected a number of at most {LARGEST_VALUE:g} in size, "
+                "or None for no band: use larger units."
             )
         _checked_width(self.value_width, "the width of the value band")
         if self.prices is None:

@@ -47,6 +47,7 @@ from ppsm.mechanism.steps import (
     repair_for_leader,
     restore_fidelity,
 )
+from ppsm.mechanism.theory import CostOfPrivacy
 from ppsm.privacy.laplace import LaplaceMechanism
 from ppsm.privacy.measurements import Split, best_share
 from ppsm.privacy.provenance import Provenance
@@ -264,11 +265,7 @@ class PPSM_p(Laplace):  # noqa: N801 - the paper's name
             has_half_spaces=decision.half_spaces is not None,
         )
         bands = self.bands(said, coordination).widened(widening)
-        try:
-            return Guarantees(distance, coordination.cost_of_privacy(decision, bands))
-        except PpsmError as error:
-            # A bound is no reason to lose what is charged for.
-            return Guarantees(distance, f"the search for what encloses it failed ({error})")
+        return Guarantees(distance, _cost_or_why_not(coordination, decision, bands))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,6 +293,21 @@ class PPSM(PPSM_p):
 
     def _parameters(self) -> Parameters:
         return replace(super()._parameters(), eta_d=self.eta_d)
+
+
+def _cost_or_why_not(coordination: Coordination, decision: Decision, bands: Bands) -> CostOfPrivacy | str:
+    """What encloses the cost of privacy; a bound is no reason to lose what is charged for."""
+    try:
+        found: object = coordination.cost_of_privacy(decision, bands)
+    except PpsmError as error:
+        why = str(error)
+    except Exception as error:  # noqa: BLE001 - the coordination may be the user's
+        why = f"{type(error).__name__}: {error}"
+    else:
+        if isinstance(found, CostOfPrivacy | str):
+            return found
+        why = f"it returned {type(found).__name__}, expected CostOfPrivacy or text"
+    return f"the search for what encloses it failed ({why})"
 
 
 MECHANISMS: dict[str, type[Laplace]] = {each.name: each for each in (Laplace, PPSM_p, PPSM)}

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ppsm.arrays import FloatArray, frozen_vector
+from ppsm.arrays import LARGEST_VALUE, FloatArray, frozen_vector
 from ppsm.errors import PpsmError, SolverError
 from ppsm.fidelity.certificate import Claim, certify
 from ppsm.fidelity.problem import Bands, HalfSpaces, Nearness, Norm, SearchLimits, measured_entries
@@ -222,17 +222,21 @@ class _Asked:
 
     def nearest_at_all(self) -> FidelityResult:
         """The nearest vector, in wider bands if these are empty."""
-        restorer, bands = Restorer(self.follower), self.bands
-        found = self._restored(restorer, bands, self.limits, elastic=True)
-        # No widening of both bands was found in time: ask for less, and say how wide they are at the answer.
-        for less in (Bands(bands.value, bands.value_width), Bands()):
-            if not found.status.has_answer:
-                found = _with_widening(self._restored(restorer, less, self.limits, elastic=True), bands)
-        if not found.status.has_answer:
-            raise SolverError(
-                f"the fidelity problem has no answer ({found.explanation}): give it more time with limits=..."
-            )
-        return found
+        restorer, bands, first, why = Restorer(self.follower), self.bands, self.bands, ""
+        if bands.value is not None and abs(bands.value) > LARGEST_VALUE:  # the noise made it, no market
+            first = replace(bands, value=None, value_width=0.0)
+        # Where no widening of both bands is found in time, or solvers refuse their numbers: ask for less, and
+        # say how wide they are at the answer.
+        for asked in (first, Bands(first.value, first.value_width), Bands()):
+            try:
+                found = self._restored(restorer, asked, self.limits, elastic=True)
+            except SolverError as error:
+                why = str(error)
+                continue
+            if found.status.has_answer:
+                return found if asked is bands else _with_widening(found, bands)
+            why = found.explanation
+        raise SolverError(f"the fidelity problem has no answer ({why}): give it more time with limits=...")
 
     def _restored(
         self, restorer: Restorer, bands: Bands, limits: SearchLimits, *, elastic: bool

@@ -18,6 +18,7 @@ is drawn nothing that happens depends on the values of the demand.
 
 import json
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -340,11 +341,16 @@ def _refuse_another_past(directory: Path, ledger: Ledger, dataset: str) -> None:
                 "entries were cut off or an old copy was put back: restore the newest copy; nothing was "
                 "charged or released."
             )
-        is_ours = file.stat().st_uid == directory.stat().st_uid
-        if receipt.ledger != name and receipt.record.dataset == dataset and is_ours:
+        is_same_data = receipt.ledger != name and receipt.record.dataset == dataset
+        if is_same_data and file.stat().st_uid == _owner_of(directory):
             raise LedgerError(
                 f"Another ledger than {ledger.path} charged the release of '{dataset}' in {file.parent}, and "
                 "what two ledgers let through adds up: use that one (--ledger). Where it is gone, and this "
                 "one grants no more than it had left, choose an --out that does not lie beside that release; "
                 "nothing was charged or released."
             )
+
+
+def _owner_of(directory: Path) -> int:
+    """The user whose directory it is, or will be once it is made."""
+    return directory.stat().st_uid if directory.exists() else os.geteuid()

@@ -84,10 +84,8 @@ def read_release(directory: Path) -> Dossier | None:
 
 def noisy_of_dossiers(paths: Sequence[Path]) -> Iterator[tuple[Path, Released]]:
     """The noisy vector of each dossier, or of those in and below a directory, with its file."""
-    files = [file for path in paths for file in (sorted(path.rglob(DOSSIER)) if path.is_dir() else [path])]
-    if paths and not files:
-        raise FileFormatError(f"there is no {DOSSIER} below {paths[0]}; give a dossier or its directory.")
-    for file in files:
+    # All of them first: a directory without any must not pass for one whose releases are charged.
+    for file in [file for path in paths for file in _dossiers(path)]:
         try:
             yield file, Dossier.from_json(file.read_text(encoding="utf-8")).noisy
         except OSError as error:
@@ -96,6 +94,14 @@ def noisy_of_dossiers(paths: Sequence[Path]) -> Iterator[tuple[Path, Released]]:
             # Of many dossiers it must be said which; bytes that are no text are no error of ours yet.
             why = error if isinstance(error, FileFormatError) else "It is no text: use one that ppsm wrote."
             raise FileFormatError(f"{file}: {why}") from None
+
+
+def _dossiers(path: Path) -> list[Path]:
+    """A file as it is, or the dossiers in and below a directory, which must hold one."""
+    files = sorted(path.rglob(DOSSIER)) if path.is_dir() else [path]
+    if not files:
+        raise FileFormatError(f"there is no {DOSSIER} below {path}; give a dossier or its directory.")
+    return files
 
 
 def refuse_to_replace(directory: Path, coming: Released | None) -> None:

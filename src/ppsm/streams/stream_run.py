@@ -14,11 +14,13 @@ a run that was interrupted nothing can be told by its ledger and its files.
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +46,8 @@ from ppsm.streams.tuning import TUNING
 LOG = logging.getLogger(__name__)
 
 Game = Callable[[date], Coordination]
+
+FORMAT = "ppsm-stream/2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,7 @@ class Settings:
         Estimates and measured totals rest on entries, public bounds and zones, so these are settings too.
         """
         content = {
-            "format": "ppsm-stream/2",
+            "format": FORMAT,
             "dataset": dataset,
             "private": private,  # days of seeded noise must not go on as private ones
             "alpha": self.promise.alpha,
@@ -196,9 +200,11 @@ class StreamRun:
         text = self._settings.describe(day.secret.dataset, market, private=self._seed is None)
         if not self._begun() or not file.exists():
             write_atomically(file, text)
-        elif file.read_bytes() != text.encode():  # bytes, since a damaged file may be no text
+        elif (found := file.read_bytes()) != text.encode():  # bytes, since a damaged file may be no text
+            begun = _read_settings(found)
+            _refuse_another_format(file, begun)
             raise InputError(
-                f"{file} is damaged or of a stream with other {_what_differs(file, text)}: give the same "
+                f"{file} is damaged or of a stream with other {_what_differs(begun, text)}: give the same "
                 f"again for {day.public.day}, restore it, or choose another directory."
             )
 
@@ -284,21 +290,44 @@ class StreamRun:
         )
 
 
-def _what_differs(file: Path, text: str) -> str:
+def _read_settings(content: bytes) -> dict[str, Any]:
+    """What a stream was begun with; nothing where that is damaged."""
+    with suppress(ValueError):
+        begun = json.loads(content)
+        if isinstance(begun, dict):
+            return begun
+    return {}
+
+
+def _refuse_another_format(file: Path, begun: dict[str, Any]) -> None:
+    """Refuse a stream of another version, which no settings and no older copy make one of this."""
+    found = begun.get("format", FORMAT)
+    if found == FORMAT:
+        return
+    match = re.fullmatch(r"ppsm-stream/(\d{1,9})", str(found))
+    if match is not None:
+        age = "an older" if int(match[1]) < int(FORMAT.split("/")[1]) else "a newer"
+        raise FileFormatError(
+            f"{file} has {age} format, {found} instead of {FORMAT}, and its stream cannot go on with this "
+            "version of ppsm: go on with the version that began it, or choose another directory, in which "
+            "the next days begin a new stream on the same ledger."
+        )
+
+
+def _what_differs(begun: dict[str, Any], text: str) -> str:
     """Which settings a stream was begun with that are others now."""
     now = json.loads(text)
-    with suppress(ValueError):
-        begun = json.loads(file.read_bytes())
-        if isinstance(begun, dict):
-            changed = [name for name in now if begun.get(name) != now[name]]
-            if {"alpha", "epsilon"} & set(changed):
-                changed.remove("mechanism")  # which says them again
-            lists = {"entries", "bounds", "zones"}  # too long to be quoted
-            return " and ".join(
-                name if name in lists else f"{name} (begun with {begun.get(name)}, now {now[name]})"
-                for name in changed
-            )
-    return "settings"
+    if not begun:
+        return "settings"
+    changed = [name for name in now if begun.get(name) != now[name]]
+    if {"alpha", "epsilon"} & set(changed) and "mechanism" in changed:
+        changed.remove("mechanism")  # which says them again
+    lists = {"entries", "bounds", "zones"}  # too long to be quoted
+    named = " and ".join(
+        name if name in lists else f"{name} (begun with {begun.get(name)}, now {now[name]})"
+        for name in changed
+    )
+    return named or "settings"
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,7 +87,10 @@ def test_a_window_never_changes(ledger: LedgerKeeper) -> None:
 
 
 def test_a_recipient_has_a_budget_within_that_of_the_data_set(ledger: LedgerKeeper) -> None:
-    with pytest.raises(BudgetExceededError, match=r"no privacy budget.* --epsilon 0.4 --window 3'"):
+    with pytest.raises(
+        BudgetExceededError,
+        match=rf"no privacy budget.* {DATASET} --recipient utility --epsilon 0.4 --window 3'",
+    ):
         release(ledger, "2026-01-01", recipient="utility")
     ledger.grant(DATASET, epsilon=0.5, recipient="utility", window=3)
     ledger.grant(DATASET, epsilon=0.9, recipient="trader", window=3)

@@ -76,5 +76,17 @@ def grant_command(
     return f"{ledger_command('grant', ledger)} {dataset} {amounts}"
 
 
+def grant_to_recipient(
+    ledger: Path, dataset: str, recipient: str, *, epsilon: float, window: int | None
+) -> str:
+    """The first grant for a recipient of a data set that has a budget, ready to be typed.
+
+    ``window`` is that of the data set, or of a stream: without one a budget of days lasts for one window.
+    """
+    days = f" --window {window}" if window else ""
+    to = f"{dataset} --recipient {quote(recipient)}"
+    return f"{ledger_command('grant', ledger)} {to} --epsilon {epsilon!r}{days}"
+
+
 def _is_default(ledger: Path) -> bool:
     return ledger.resolve() == default_ledger().resolve()

@@ -19,7 +19,7 @@ from ppsm.privacy.ledger.books import ALL, NOTED, Books, noted_draw
 from ppsm.privacy.ledger.chain import NO_PREVIOUS, Entry
 from ppsm.privacy.ledger.composition import DELTA
 from ppsm.privacy.ledger.file import LedgerFile
-from ppsm.privacy.ledger.place import grant_command, ledger_command
+from ppsm.privacy.ledger.place import grant_command, grant_to_recipient, ledger_command
 from ppsm.privacy.ledger.reader import LedgerReader
 from ppsm.privacy.record import ReleaseRecord, dataset_id, positive_number, utc_text
 from ppsm.privacy.released import Receipt
@@ -174,9 +174,13 @@ class Ledger(LedgerReader):
         if record.recipient is not None:
             own = books.balance(record.dataset, record.recipient)
             if own is None:
-                to = f"{record.dataset} --recipient {record.recipient}"
-                days = f" --window {balance.window}" if balance.window else ""  # else it lasts for one window
-                remedy = f"{grant} {to} --epsilon {record.epsilon!r}{days}"
+                remedy = grant_to_recipient(
+                    self.path,
+                    record.dataset,
+                    record.recipient,
+                    epsilon=record.epsilon,
+                    window=balance.window,
+                )
                 raise no_budget(f"{record.dataset}' for '{record.recipient}", remedy)
             own.charge(amount, record.day, grant)
         return amount, balance.charge(amount, record.day, grant)
