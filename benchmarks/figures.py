@@ -21,7 +21,8 @@ from ppsm.errors import InputError
 from ppsm.figures import case_map, save_figure, solution_map
 from ppsm.figures.colours import BLUE, GREEN, LIGHT_GREY, ORANGE, PURPLE, SKY, VERMILION
 from ppsm.figures.style import new_figure
-from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+from ppsm.markets.gauc.gauc_solution import GaucSolution
+from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.markets.gauc.unaware import UnawareSolution
 from ppsm.markets.model.validity import BidLevels
 

@@ -17,7 +17,8 @@ from benchmarks.report import peak_memory_mib
 from ppsm.cases import Case, load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
 from ppsm.markets.check.certificate import certify
-from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+from ppsm.markets.gauc.gauc_solution import GaucSolution
+from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.markets.gauc.unaware import UnawareSolution
 
 

@@ -16,7 +16,7 @@ from ppsm.coordinations import GaucCoordination
 from ppsm.coordinations.unit_commitment import case_days
 from ppsm.errors import InputError
 from ppsm.fidelity import Bands
-from ppsm.markets.gauc.solver import GaucSolution
+from ppsm.markets.gauc.gauc_solution import GaucSolution
 from ppsm.mechanism import PPSM, Laplace, ModelBased, Outcome, PPSM_p, PublicOutcome
 from ppsm.owner.distances import cost_errors
 from ppsm.privacy import simulated_publication

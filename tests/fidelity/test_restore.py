@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from ppsm.arrays import LARGEST_ENTRY
-from ppsm.errors import InputError, ModelError, SecretExposureError
+from ppsm.errors import InputError, ModelError, SecretExposureError, SolverError
 from ppsm.fidelity import Bands, Prior, Restorer, SearchLimits, restore
 from ppsm.fidelity.problem import public_values
 from ppsm.fidelity.search.best_first import SearchOutcome
+from ppsm.fidelity.search.duality_tree import DualityTree
 from ppsm.fidelity.search.side_tree import SideTree
 from ppsm.games.follower import Follower
 from ppsm.privacy import LaplaceMechanism, Sensitive
@@ -168,6 +169,31 @@ def test_l1_takes_the_vector_of_l2_before_it_widens_bands(monkeypatch: pytest.Mo
     assert result.widening == 1.0
     assert result.certificate is not None
     assert result.certificate.faithful
+
+
+@pytest.mark.parametrize("searches", [0, 1])
+def test_a_single_search_that_an_lp_ends_is_gone_on_with_in_a_plainer_form(
+    searches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = restore(two_nodes(), [9.0, 3.0], 15.0, [1.0, 3.0], norm="l1")
+    begun: list[type[SideTree]] = []
+    steps = SideTree.steps
+
+    def noted(tree: SideTree) -> Iterator[None]:
+        begun.append(type(tree))
+        yield from steps(tree)
+
+    def without_a_verdict(*_: object, **__: object) -> None:
+        raise SolverError("an LP has no verdict.")
+
+    monkeypatch.setattr(SideTree, "steps", noted)
+    monkeypatch.setattr(DualityTree, "solved", without_a_verdict)
+    limits = SearchLimits(searches=searches)
+    result = restore(two_nodes(), [9.0, 3.0], 15.0, [1.0, 3.0], norm="l1", limits=limits, elastic=False)
+    assert begun[:2] == [DualityTree, SideTree][: 2 * searches]
+    if searches:
+        assert result.status is Status.PROVEN_OPTIMAL
+        assert result.objective == pytest.approx(usual.objective, rel=1e-4)
 
 
 def test_a_gap_of_zero_is_searched_for() -> None:

@@ -16,7 +16,8 @@ from ppsm.cli import app
 from ppsm.errors import InputError
 from ppsm.figures import case_map, price_panels, save_figure, solution_map
 from ppsm.figures.state import GasState, gas_components, gas_ends, power_state
-from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+from ppsm.markets.gauc.gauc_solution import GaucSolution
+from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.markets.model.gas import build_gas_market
 
 

@@ -24,7 +24,8 @@ from ppsm.extras import insist_on
 
 if TYPE_CHECKING:
     from ppsm.markets.check.certificate import Certificate
-    from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+    from ppsm.markets.gauc.gauc_solution import GaucSolution
+    from ppsm.markets.gauc.solver import GasAwareCommitment
     from ppsm.markets.gauc.unaware import UnawareSolution
 
 _GAS_PRICE = "$/MMBtu"

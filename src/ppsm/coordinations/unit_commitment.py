@@ -26,8 +26,9 @@ from ppsm.fidelity.problem import Bands, Nearness
 from ppsm.interrupts import watched
 from ppsm.markets.gauc.by_patterns import PatternLimits
 from ppsm.markets.gauc.enumeration import can_enumerate
+from ppsm.markets.gauc.gauc_solution import GaucSolution
 from ppsm.markets.gauc.relaxation import PlaceMap
-from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+from ppsm.markets.gauc.solver import GasAwareCommitment
 from ppsm.markets.model.followers import Followers, PowerAnswer
 from ppsm.markets.tuning import TUNING as MARKETS
 from ppsm.mechanism.band_game import BandedPrices, EntryBands

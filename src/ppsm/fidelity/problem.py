@@ -365,8 +365,9 @@ class HalfSpaces:
 class SearchLimits:
     """When a search may stop: relative gap, nodes, wall-clock seconds; fewer if nothing faithful is found.
 
-    Several searches take turns; ``searches`` leaves out all but so many, the most promising first. Without
-    any the answer is what they would begin with.
+    Several searches take turns; ``searches`` leaves out all but so many, the most promising first; one that
+    an LP without a verdict has ended may still be gone on with in a plainer form, within the same limits.
+    Without any the answer is what they would begin with.
     """
 
     gap: float = 1e-4

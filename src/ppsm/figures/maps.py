@@ -44,7 +44,7 @@ from ppsm.figures.geography import (
 )
 from ppsm.figures.state import GasState, PowerState, gas_ends, power_state
 from ppsm.figures.style import new_figure
-from ppsm.markets.gauc.solver import GaucSolution
+from ppsm.markets.gauc.gauc_solution import GaucSolution
 from ppsm.markets.model.gas import GasMarket, build_gas_market
 
 _PRICE_LABEL = "gas price, \\$/MMBtu"

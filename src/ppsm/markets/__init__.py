@@ -18,7 +18,8 @@ from ppsm.front_door import front_door
 if TYPE_CHECKING:
     from ppsm.markets.check.certificate import Certificate, Fault, certify
     from ppsm.markets.check.shortages import GasExplanation, explain_gas
-    from ppsm.markets.gauc.solver import GasAwareCommitment, GaucSolution
+    from ppsm.markets.gauc.gauc_solution import GaucSolution
+    from ppsm.markets.gauc.solver import GasAwareCommitment
     from ppsm.markets.gauc.unaware import InvalidBid, UnawareSolution
     from ppsm.markets.model.commitment import Before, UnitCommitment
     from ppsm.markets.model.electricity import Dispatch, ElectricityMarket
@@ -47,7 +48,8 @@ __getattr__, __dir__ = front_door(
     {
         "check.certificate": ("Certificate", "Fault", "certify"),
         "check.shortages": ("GasExplanation", "explain_gas"),
-        "gauc.solver": ("GasAwareCommitment", "GaucSolution"),
+        "gauc.gauc_solution": ("GaucSolution",),
+        "gauc.solver": ("GasAwareCommitment",),
         "gauc.unaware": ("InvalidBid", "UnawareSolution"),
         "model.commitment": ("Before", "UnitCommitment"),
         "model.electricity": ("Dispatch", "ElectricityMarket"),

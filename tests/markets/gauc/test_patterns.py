@@ -457,6 +457,22 @@ def test_a_game_without_an_answer_is_proven_to_have_none(
     assert (solution.leader_cost_usd is None) is has_none
 
 
+@pytest.mark.parametrize("beyond_mwh", [1e-7, 5e-4, 1e-2])
+def test_what_is_missed_by_less_than_the_margin_is_no_proof(beyond_mwh: float) -> None:
+    """Pipe and tank serve 1,500 MWh, at 180 MW nobody burns gas: the least excess is infeasible to an LP."""
+    demand = np.array([1500.0 + beyond_mwh])
+    solver = GasAwareCommitment(_full_pipe())
+    assert not solver.patterns.have_no_answer(0.0, demand, unlimited)
+    # What is missed by more is told before any search.
+    is_told = solver.servable.missing_mwh(demand) > TUNING.missed_mwh
+    assert is_told is (beyond_mwh > TUNING.missed_mwh)
+
+
+def test_linear_programs_without_an_optimum_are_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AreaMarket, "least_prices", lambda market, withdrawal: None)
+    assert not PricePatterns(Followers(_full_pipe())).have_no_answer(0.6, np.array([1400.0]), unlimited)
+
+
 def test_no_proof_where_pressures_may_bind_or_the_time_is_up() -> None:
     demand = np.array([1400.0])
     assert not PricePatterns(Followers(load_case("two_node"))).have_no_answer(0.6, demand, unlimited)

@@ -1,6 +1,7 @@
 """Plans for a price pattern: what EM takes beyond them, and blocks that are planned full for that."""
 
 import math
+import time
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -14,7 +15,9 @@ from ppsm.markets.gauc.areas import GasAreas
 from ppsm.markets.gauc.plans import Offer, Plans, Units, Wanted
 from ppsm.markets.gauc.relaxation import PowerRelaxation
 from ppsm.markets.model.followers import Followers, PowerAnswer
+from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
+from ppsm.solvers.highs import PersistentLp
 
 GAS = 1
 HOURS = 2
@@ -147,6 +150,18 @@ def test_a_plan_holds_back_what_makes_gas_dear() -> None:
     # where an answer is good enough, or none below a cost is to be had, nothing is tried
     assert not plans(known).offer_known(cheap, valid_into([]), 3, lambda: 0.0)
     assert not plans(known).offer_known(cheap, valid_into([]), 3, lambda: TOY_OPTIMUM_USD - 1.0)
+
+
+def test_units_that_were_found_in_time_are_answered_within_a_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap = wanted(0, dear_gas=False)
+    near = relaxed(cheap)
+    times, costs, deadlines = iter([60.0]), list[float](), list[float]()
+    monkeypatch.setattr(PersistentLp, "stop_at", lambda lp, deadline: deadlines.append(deadline))
+    before = time.perf_counter()
+    assert plans([]).offer(cheap, near, 1e-6, lambda: next(times, 0.0), valid_into(costs), bool)
+    assert costs
+    grace = TUNING.output_grace_seconds
+    assert before + grace <= deadlines[0] <= time.perf_counter() + grace
 
 
 def test_a_block_that_em_takes_anyway_is_planned_full() -> None:

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 from ppsm.arrays import FloatArray, IntArray
 from ppsm.cases.schema import Case
-from ppsm.markets.gauc.solver import GaucSolution
+from ppsm.markets.gauc.gauc_solution import GaucSolution
 
 # Relative to the amounts compared.
 TOLERANCE = 1e-6

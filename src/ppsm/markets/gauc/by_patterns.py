@@ -120,7 +120,10 @@ class PricePatterns:
         """Whether every pattern of prices misses gas or a level, whatever is committed; False if not proven.
 
         The search is that for the cheapest pattern, with costs of nothing but what is missed. It takes that
-        pressures bind nowhere, and a second opinion.
+        pressures bind nowhere, and a second opinion. All withdrawals are a little smaller than they are, far
+        beyond the tolerances of linear programs: prices rise with every withdrawal, so that what has no
+        answer then has none with more. That is no margin where gas is given: what linear programs alone
+        rule out is no proof here (gas that nobody can serve is told before, by ``ServableDemand``).
         """
         withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
         areas = self._network(withdrawal < 0)
@@ -134,11 +137,12 @@ class PricePatterns:
             return False
         relaxation = PowerRelaxation(self._followers, power_stress, areas, of_missing=True)
         none = np.empty(0, dtype=np.int64)
-        search = PatternSearch(relaxation, AreaMarket(areas), [], gathered, self._largest_burn(), none)
+        less = np.where(gathered > 0.0, np.maximum(gathered - TUNING.missed_mwh, 0.0), gathered)
+        search = PatternSearch(relaxation, AreaMarket(areas), [], less, self._largest_burn(), none)
         search.target_usd = TUNING.clearly_missed_mwh * relaxation.missed_gas_usd_per_mwh
         search.run(seconds_left)
         is_above = search.bound_usd >= search.target_usd * (1 - 2 * TUNING.pattern_precision)
-        return is_above and search.is_confirmed(seconds_left)
+        return is_above and search.has_counted and search.is_confirmed(seconds_left)
 
     def pressures_are_free(
         self,

@@ -202,6 +202,11 @@ class PatternSearch:
             priced = self._price(pattern)
             relaxed = None if priced is None else priced.relaxed
 
+    @property
+    def has_counted(self) -> bool:
+        """Whether patterns were looked at; else linear programs alone ended the search, or the time did."""
+        return self._counted is not None
+
     def is_confirmed(self, seconds_left: Callable[[], float]) -> bool:
         """A second opinion on the bound: another search, on a path of its own, finds no pattern below it."""
         if self._counted is None:

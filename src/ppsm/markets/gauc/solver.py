@@ -7,7 +7,6 @@ that :mod:`ppsm.markets.gauc` tells, from cheap to dear, until incumbent and bou
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from ppsm.markets.gauc.by_patterns import DemandPatterns, PricePatterns
 from ppsm.markets.gauc.deliverable import ServableDemand, deliverable_commitment
 from ppsm.markets.gauc.enumeration import can_enumerate, enumerate_commitments
 from ppsm.markets.gauc.floors import PriceFloors
+from ppsm.markets.gauc.gauc_solution import GaucSolution
 from ppsm.markets.gauc.memory import CommitmentMemory, RememberedCommitment, RememberedPlan
 from ppsm.markets.gauc.unaware import UnawareSolution, invalid_bids
 from ppsm.markets.model.followers import Followers, GameAnswer, PowerAnswer
@@ -32,41 +32,6 @@ _BY_FLOORS = "price floors"
 _BY_PATTERNS = "price patterns"
 
 Progress = Callable[[str, float | None, float | None], None]
-
-
-@dataclass(frozen=True, eq=False)
-class GaucSolution:
-    """The outcome of a solve in $ and MWh, None where there is no answer.
-
-    ``leader_cost_usd`` is UC's cost, appendix (3a); the values of the followers are their optimal costs.
-
-    ``on`` counts running units (fleets x hours) and ``offers`` those that offer a block (links x blocks x
-    hours); ``levels`` are those of the plants (links); ``solved`` is the number of unit commitments it took.
-
-    ``bound_if_free_usd`` is the bound of the price patterns, which holds if pressures bind at no burn that
-    better answers can have; where that is proven it is part of ``bound_usd``.
-    """
-
-    case: Case
-    power_stress: float
-    demand_mwh: FloatArray
-    status: Status
-    leader_cost_usd: float | None
-    electricity_value_usd: float | None
-    gas_value_usd: float | None
-    bound_usd: float | None
-    gap: float | None
-    gas_prices_usd_per_mwh: FloatArray | None
-    on: IntArray | None
-    output_mw: FloatArray | None
-    burn_mwh: FloatArray | None
-    gas_columns: FloatArray | None
-    offers: IntArray | None
-    levels: IntArray | None
-    bound_if_free_usd: float | None
-    bound_from: str
-    solved: int
-    seconds: float
 
 
 class GasAwareCommitment:
