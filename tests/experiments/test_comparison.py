@@ -254,8 +254,8 @@ def test_going_on_spends_nothing_and_other_jobs_are_refused(private: Path) -> No
         assert len(refused.stderr.splitlines()) == 1
     # stopped after the charge, before the release was written
     kept = Dossier.from_json(before.decode())
-    (private / "out" / "dossier.json").unlink()
-    (private / "out" / "released.csv").unlink()
+    for name in ("dossier.json", "released.csv", "evaluation.json"):
+        (private / "out" / name).unlink()
     demand = Sensitive([SECRET], dataset="gas-demand/two_node", unit="MWh", entry_names=("homes",))
     noise = KeptNoise(kept.noisy, kept.publication)
     mark = mark_of(demand, "two_node 0.0", Ledger(private / "ledger.db"))

@@ -21,7 +21,7 @@ from ppsm.coordinations import GaucCoordination
 from ppsm.errors import BudgetExceededError, FileFormatError, InputError, LedgerError
 from ppsm.mechanism import PPSM, Dossier, Laplace
 from ppsm.owner.private_release import KEPT, Granted, Written, cell_name, one_at_a_time
-from ppsm.owner.release_files import DOSSIER, RELEASED, read_release
+from ppsm.owner.release_files import DOSSIER, EVALUATION, RELEASED, read_release
 from ppsm.privacy import LedgerKeeper, PublishedFigures
 
 CASE = load_case("two_node")
@@ -91,10 +91,22 @@ def test_each_state_leaves_on_the_disk_what_it_says(tmp_path: Path, game: GaucCo
     assert again.evaluation.leader_cost == outcome.leader_cost
     with pytest.raises(InputError, match=r"no release replaces another: choose another directory, such as"):
         begin(tmp_path)
-    (tmp_path / RELEASED).unlink()
-    (tmp_path / DOSSIER).unlink()
+    for name in (RELEASED, DOSSIER, EVALUATION):
+        (tmp_path / name).unlink()
     with pytest.raises(BudgetExceededError):
         begin(tmp_path)
+
+
+def test_a_file_that_is_called_like_an_evaluation_is_no_release_s_to_remove(
+    tmp_path: Path, game: GaucCoordination
+) -> None:
+    (tmp_path / EVALUATION).write_text("node,demand_mwh\nhomes,812.3456789\n")
+    with pytest.raises(InputError, match=r"holds something else in evaluation\.json, and"):
+        begin(tmp_path)
+    with pytest.raises(InputError, match=r"evaluation\.json"):
+        Written.to(tmp_path, CASE, MECHANISM.simulate(secret_of(), game, seed=1))
+    assert "812.3456789" in (tmp_path / EVALUATION).read_text()
+    assert kinds(tmp_path) == ["genesis", "grant"]
 
 
 def test_a_second_release_or_a_seeded_one_never_replaces_the_first(

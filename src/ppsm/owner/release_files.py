@@ -110,6 +110,8 @@ def refuse_to_replace(directory: Path, coming: Released | None) -> None:
     The same release may be completed, and research with seeded noise may repeat itself.
     """
     held = [name for name in (RELEASED, DOSSIER) if (directory / name).exists()]
+    if not held and (directory / EVALUATION).exists():
+        held = [EVALUATION]  # of no release that is here: perhaps a file that this one was given
     if not held:
         return
     try:
