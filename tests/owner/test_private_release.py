@@ -206,6 +206,14 @@ def test_a_directory_that_is_not_there_yet_has_a_past_beside_it(
         begun(tmp_path / "other.db")
 
 
+def test_without_a_place_for_charged_noise_nothing_begins(tmp_path: Path) -> None:
+    begin(tmp_path)
+    nowhere, cell, book = tmp_path / "nowhere", cell_name(CASE, 0.0), tmp_path / "ledger.db"
+    with pytest.raises(InputError, match=r"There is no directory .*nowhere, where noise is kept"):
+        Granted.begin(MECHANISM, secret_of(), cell, directory=tmp_path, owner=nowhere, ledger=book)
+    assert kinds(tmp_path) == ["genesis", "grant"]
+
+
 def test_an_old_copy_of_a_ledger_does_not_go_on_from_a_release_that_it_does_not_know(
     tmp_path: Path, game: GaucCoordination
 ) -> None:

@@ -199,6 +199,11 @@ class Granted:
         book = open_ledger(ledger, secret.dataset, mechanism)
         _insist_on_charged(after, book)
         _refuse_another_past(directory, book, secret.dataset)
+        if not owner.is_dir():
+            raise InputError(
+                f"There is no directory {owner}, where noise is kept that was charged for: make it, for the "
+                "owner alone; nothing was charged or released."
+            )
         file, mark = owner / KEPT, mark_of(secret, cell, book)
         kept = KeptNoise.read(file, mark, mechanism, book) if file.exists() else None
         refuse_to_replace(directory, None if kept is None else kept.noisy)
