@@ -239,6 +239,14 @@ def test_numbers_that_look_like_dates_are_not_quoted(tmp_path: Path) -> None:
     assert "41234567" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("text", ["node,demand_mwh," + "7" * 140_000, "node,demand_mwh\nd1," + "7" * 140_000])
+def test_a_cell_too_long_for_the_reader_ends_in_a_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text(text)
+    with pytest.raises(FileFormatError, match="a cell that is too long") as refusal:
+        read_demand(tmp_path / "long.csv", CASE)
+    assert "77" not in str(refusal.value)
+
+
 def test_a_missing_file_is_called_missing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no file .*demand.csv"):
         read_demand(tmp_path / "demand.csv", CASE)

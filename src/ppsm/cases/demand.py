@@ -351,7 +351,10 @@ def _stripped(cells: Sequence[str]) -> tuple[str, ...]:
 
 def _header(lines: Sequence[str], delimiter: str) -> tuple[str, ...]:
     """What stands in the first row of a text with this mark between cells, where it has one."""
-    return tuple(filter(None, _stripped(next(csv.reader(lines, delimiter=delimiter), ()))))
+    try:
+        return tuple(filter(None, _stripped(next(csv.reader(lines, delimiter=delimiter), ()))))
+    except csv.Error:  # too long for the reader, which says so again where rows are read
+        return ()
 
 
 def _numbers(table: _Table, cells: Sequence[str], what: str) -> list[float]:
@@ -424,7 +427,8 @@ def _cells(path: Path, lines: Sequence[str], delimiter: str) -> list[list[str]]:
         return _without_blank_edges(list(csv.reader(lines, delimiter=delimiter, strict=True)))
     except csv.Error:
         raise FileFormatError(
-            f"{path.name} has quotation marks that do not end; expected a CSV table: save it as one."
+            f"{path.name} has quotation marks that do not end, or a cell that is too long; expected a CSV "
+            "table: save it as one."
         ) from None
 
 
