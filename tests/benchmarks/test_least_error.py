@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.least_error import least_mean_error
+from benchmarks.least_error import least_mean_error, least_relative_error
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
@@ -28,3 +28,27 @@ def test_no_measurement_with_laplace_noise_is_below_it() -> None:
 
 def test_what_no_release_tells_is_guessed_in_the_middle() -> None:
     assert least_mean_error(np.array([0.0, 10.0]), 1e-9) == pytest.approx(5.0)
+
+
+def test_what_a_proof_leaves_open_is_taken_off_whatever_the_figures_are() -> None:
+    rng = np.random.default_rng(2)
+    low = np.array([100.0, 102.0, 101.0, 106.0, 110.0])
+    high = low + np.array([0.0, 1.0, 0.5, 0.0, 2.0])
+    bound = least_relative_error(low, high, 1.0)
+    assert 0.0 < bound < least_relative_error(high, high, 1.0)
+    for _ in range(50):
+        figures = rng.uniform(low, high)
+        assert bound <= least_relative_error(figures, figures, 1.0)
+
+
+def test_a_relative_error_by_hand() -> None:
+    """To call 10 a 20 is twice as bad as to call 20 a 10, so this is done twice as often: p and q = 2 p.
+
+    The odds of "20" differ by e: 1 - q = e p.
+    """
+    figures = np.array([10.0, 20.0])
+    assert least_relative_error(figures, figures, 1.0) == pytest.approx(1.0 / (2.0 + np.e))
+
+
+def test_gaps_as_wide_as_the_figures_are_apart_leave_nothing() -> None:
+    assert least_relative_error(np.array([1.0, 1.1, 1.2]), np.array([1.5, 1.6, 1.7]), 1.0) <= 0.0

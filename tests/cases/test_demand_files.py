@@ -1,5 +1,9 @@
 """Demand files as people have them are read; wrong ones are refused, and no number of theirs is quoted."""
 
+import re
+import warnings
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +12,7 @@ from openpyxl import Workbook
 
 from ppsm.cases import load_case, read_demand
 from ppsm.cases.demand import demand_template
-from ppsm.errors import InputError
+from ppsm.errors import FileFormatError, InputError
 
 CASE = load_case("medium")
 NAMES = CASE.delivery_ids
@@ -191,6 +195,56 @@ def test_wrong_sheets_are_refused_in_one_sentence(sentence: str, tmp_path: Path)
         read_demand(tmp_path / "demand.xlsx", CASE)
     assert sentence in str(refusal.value)
     assert "71" not in str(refusal.value)
+
+
+def hurt(path: Path, damage: Callable[[bytes], bytes]) -> Path:
+    """A workbook whose only sheet is not as a spreadsheet program writes it."""
+    whole = workbook(path.with_name(f"whole-{path.name}"), "today")
+    with zipfile.ZipFile(whole) as read, zipfile.ZipFile(path, "w") as written:
+        for name in read.namelist():
+            content = read.read(name)
+            written.writestr(name, damage(content) if name.endswith("sheet1.xml") else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda sheet: re.sub(rb'(<c r="B2"[^>]*><v>[^<]*)', rb"\1,7", sheet),
+        lambda sheet: sheet.replace(b't="n"', b't="s"'),
+        lambda sheet: sheet.replace(b't="n"', b't="d"'),
+        lambda sheet: sheet[: len(sheet) // 2],
+    ],
+    ids=["no number", "no such text", "no day", "cut"],
+)
+def test_a_damaged_workbook_quotes_no_cell(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError) as refusal:
+        read_demand(hurt(tmp_path / "hurt.xlsx", damage), CASE)
+    assert "hurt.xlsx" in str(refusal.value)
+    assert not any(text in str(refusal.value) for text in map(str, DEMAND.tolist()))
+
+
+def test_numbers_that_look_like_dates_are_not_quoted(tmp_path: Path) -> None:
+    """The reader warns of days beyond the calendar, and quotes them; warnings end up in logs."""
+    book = Workbook()
+    book.active.append(["node", "demand_kwh"])
+    for node in NAMES:
+        book.active.append([node, 41234567.0])
+        book.active.cell(book.active.max_row, 2).number_format = "yyyy-mm-dd"
+    book.save(tmp_path / "days.xlsx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(FileFormatError, match="withheld, it may be a secret") as refusal:
+            read_demand(tmp_path / "days.xlsx", CASE)
+    assert "41234567" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["node,demand_mwh," + "7" * 140_000, "node,demand_mwh\nd1," + "7" * 140_000])
+def test_a_cell_too_long_for_the_reader_ends_in_a_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text(text)
+    with pytest.raises(FileFormatError, match="a cell that is too long") as refusal:
+        read_demand(tmp_path / "long.csv", CASE)
+    assert "77" not in str(refusal.value)
 
 
 def test_a_missing_file_is_called_missing(tmp_path: Path) -> None:

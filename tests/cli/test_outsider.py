@@ -2,12 +2,15 @@
 
 import getpass
 import json
+import logging
 import os
 import platform
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -18,9 +21,10 @@ from tests.commands import COMMAND, ppsm
 from typer.testing import CliRunner
 
 from ppsm import Ledger
+from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
-from ppsm.cli.secret import owner_directory
-from ppsm.errors import InputError, PrivacyError
+from ppsm.cli.secret import at_the_truth, owner_directory
+from ppsm.errors import InputError, LedgerError, PrivacyError
 from ppsm.privacy import LedgerKeeper
 
 DEMAND = 812.3456789
@@ -68,13 +72,28 @@ def test_a_log_gets_no_figure_of_the_owner(place: Path) -> None:
 
 
 def test_a_failure_against_the_truth_is_no_exit_code(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise PrivacyError("the true demand cannot be served")
-
-    monkeypatch.setattr("ppsm.owner.distances.distances_for_owner", fail)
+    monkeypatch.setattr("ppsm.owner.distances.distances_for_owner", _cannot_be_served)
     done = CliRunner().invoke(app, RELEASE)
     assert done.exit_code == 0
     assert "true demand" not in done.output
+
+
+def _cannot_be_served(*_: object) -> None:
+    raise PrivacyError("the true demand cannot be served")
+
+
+def test_a_failure_against_the_truth_leaves_the_same_log(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that is missing tells as much as one that is there, and so does a file that is not written."""
+    first = CliRunner().invoke(app, RELEASE)
+    monkeypatch.setattr("ppsm.owner.distances.distances_for_owner", _cannot_be_served)
+    second = CliRunner().invoke(app, [*RELEASE[:-1], "again"])
+    said = [line for line in first.stderr.splitlines() if "owner" in line]
+    assert said == [line.replace("again", "out") for line in second.stderr.splitlines() if "owner" in line]
+    kept = place / "again" / "owner" / "distances.json"
+    assert "cannot be served" in kept.read_text()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
@@ -294,3 +313,94 @@ def test_completion_in_a_shell_knows_nothing_of_ledgers(place: Path) -> None:
         ).stdout
         assert ("release" in said) == (words == "ppsm rel")
         assert "two_node" not in said
+
+
+COMPARE = ["compare", *CELL, "--draws", "1", "--demand", "demand.csv", "--out", "out"]
+COMPARE[COMPARE.index("--alpha")] = "--alphas"
+
+
+def test_a_log_hears_nothing_of_work_at_the_secret(place: Path) -> None:
+    """What searches came to with seeded noise on the true demand, and when each was done."""
+    said = said_by("-vv", *COMPARE, place=place).split("wrote out/report.html")
+    assert len(said) == 2
+    assert "ppsm.mechanism.steps: step 3b" in said[0]
+    assert "for the owner only, and so not printed where it is no terminal" in said[1]
+    assert "ppsm." not in said[1]
+    assert " s  " not in said[1]
+    assert (place / "out" / "owner" / "rows.parquet").exists()
+
+
+def test_the_log_is_as_it_was_before_the_secret(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    said: list[str] = []
+    log = logging.getLogger("ppsm.test")
+    for public in (True, False):
+        with at_the_truth(lambda text, _done=None: said.append(text), public=public) as tell:
+            tell("at work")
+            log.error("public %s", public)
+    log.error("afterwards")
+    assert said == ["at work", ""]
+    assert caplog.messages == ["public True", "afterwards"]
+    monkeypatch.setattr("ppsm.cli.secret.is_for_owner", lambda: True)
+    with at_the_truth(lambda text, _done=None: said.append(text), public=False) as tell:
+        tell("on the owner's terminal")
+    assert said[-1] == "on the owner's terminal"
+
+
+def test_a_tradeoff_of_a_secret_case_remembers_nothing_where_others_read(tmp_path: Path) -> None:
+    """A remembered plan has the exact cost of the true market."""
+    shutil.copytree(builtin_directory("two_node"), tmp_path / "mine")
+    given = ["--case", str(tmp_path / "mine"), "--power-stress", "0", "--gas-stress", "0.5"]
+    places = ["--out", str(tmp_path / "out"), "--cache", str(tmp_path / "cache")]
+    refused = CliRunner().invoke(app, ["tradeoff", *given, *places])
+    assert isinstance(refused.exception, InputError)
+    assert "whose commitments tell of its demand" in str(refused.exception)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_demand_may_come_through_a_pipe(place: Path) -> None:
+    """For who keeps it encrypted: it is read once, and lies nowhere."""
+    Path("demand.csv").unlink()
+    os.mkfifo("pipe")
+
+    def write() -> None:
+        Path("pipe").write_text(f"node,demand_mwh\nhomes,{DEMAND}\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    said = said_by(*(word.replace("demand.csv", "pipe") for word in RELEASE), place=place)
+    writer.join()
+    files = [file.read_text() for file in place.rglob("*") if file.is_file()]
+    assert len(files) >= 4
+    assert not any(DIGITS in text for text in [said, *files])
+
+
+def test_warnings_that_are_raised_end_no_release(place: Path) -> None:
+    """From the first import on, those of libraries too."""
+    said = said_by(*RELEASE, place=place, PYTHONWARNINGS="error")
+    assert DIGITS not in said
+    assert (place / "out" / "released.csv").exists()
+
+
+def test_nobody_else_reads_what_is_the_owners_whatever_the_umask(place: Path) -> None:
+    before = os.umask(0)
+    try:
+        said_by(*RELEASE, place=place)
+    finally:
+        os.umask(before)
+    owner = place / "out" / "owner"
+    assert stat.S_IMODE(owner.stat().st_mode) == 0o700
+    assert stat.S_IMODE((owner / "distances.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "directory"])
+def test_a_ledger_that_is_no_file_is_refused(kind: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that forgets what it is told, or that waits for ever."""
+    os.mkfifo("pipe")
+    named = {"device": "/dev/null", "pipe": str(place / "pipe"), "directory": str(place)}[kind]
+    monkeypatch.setenv("PPSM_LEDGER", named)
+    refused = CliRunner().invoke(app, RELEASE)
+    assert isinstance(refused.exception, LedgerError)
+    assert "is no file, expected a ledger" in str(refused.exception)
+    assert not (place / "out" / "released.csv").exists()

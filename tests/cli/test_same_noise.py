@@ -1,6 +1,7 @@
 """Same noisy vector, two secrets: all that may be shared is the same, but for times and hashes."""
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from ppsm import Ledger
 from ppsm.arrays import FloatArray
+from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
 from ppsm.experiments.comparison import Job
 from ppsm.privacy.noise import ExactLaplace
@@ -46,8 +48,8 @@ def shared_by(
     return _shared([*command, "--time-limit", "1", "--demand", "demand.csv"])
 
 
-def _shared(command: list[str]) -> dict[str, str]:
-    done = CliRunner().invoke(app, [*command, *CELL, "--out", "out", "--ledger", "ledger.db"])
+def _shared(command: list[str], cell: list[str] = CELL) -> dict[str, str]:
+    done = CliRunner().invoke(app, [*command, *cell, "--out", "out", "--ledger", "ledger.db"])
     assert done.exit_code == 0, done.output
     out = Path("out")
     files = [file for file in out.rglob("*") if file.is_file() and out / "owner" not in file.parents]
@@ -80,6 +82,26 @@ def test_all_that_is_shared_is_the_same(
     for name in expected:
         assert first[name] == second[name], name
     assert ("measures two things" in first["out/dossier.json"]) == (total_share > 0)
+
+
+def shared_by_a_case(secret: float, home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The same where the secret is what a case of one's own says of its demand."""
+    case = Path(shutil.copytree(builtin_directory("two_node"), home / "mine"))
+    deliveries = case / "deliveries.csv"
+    deliveries.write_text(deliveries.read_text().replace(",800,", f",{secret},"))
+    monkeypatch.chdir(home)
+    Ledger.create("ledger.db").grant("gas-demand/two_node", epsilon=1.0, alpha=300.0, unit="MWh")
+    cell = ["--case", "mine", *CELL[2:]]
+    return _shared(["release", "--alpha", "300", "--gas-stress", "0.5", "--time-limit", "1"], cell)
+
+
+def test_two_secret_cases_share_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (
+        shared_by_a_case(secret, tmp_path / str(number), monkeypatch)
+        for number, secret in enumerate((712.3456789, 903.4567891))
+    )
+    assert set(first) >= {"out/released.csv", "out/dossier.json", "out/evaluation.json", "stdout", "log"}
+    assert first == second
 
 
 def shared_by_a_stream(

@@ -24,6 +24,7 @@ import numpy as np
 from ppsm.arrays import FloatArray
 from ppsm.cases.csv_tables import REMARK, fail, key, number, write_table, wrong_width
 from ppsm.cases.schema import Case
+from ppsm.cases.workbook import sheet_lines
 from ppsm.errors import FileFormatError, InputError
 
 MWH_PER_UNIT = {"kwh": 1e-3, "mwh": 1.0, "gwh": 1e3}
@@ -322,7 +323,8 @@ def _read_table(
 ) -> _Table:
     """Read a file by the mark between cells with which its header is known."""
     if path.suffix.lower() in _WORKBOOKS:
-        delimiter, lines = "", _sheet(path, sheet)
+        _bytes(path)  # what the system has against it is said as of any file
+        delimiter, lines = "", _without_blank_edges(sheet_lines(path, sheet))
     elif sheet is not None:
         raise InputError(f"a sheet was named, but {path.name} is no Excel workbook (.xlsx): leave it out.")
     else:
@@ -349,7 +351,10 @@ def _stripped(cells: Sequence[str]) -> tuple[str, ...]:
 
 def _header(lines: Sequence[str], delimiter: str) -> tuple[str, ...]:
     """What stands in the first row of a text with this mark between cells, where it has one."""
-    return tuple(filter(None, _stripped(next(csv.reader(lines, delimiter=delimiter), ()))))
+    try:
+        return tuple(filter(None, _stripped(next(csv.reader(lines, delimiter=delimiter), ()))))
+    except csv.Error:  # too long for the reader, which says so again where rows are read
+        return ()
 
 
 def _numbers(table: _Table, cells: Sequence[str], what: str) -> list[float]:
@@ -422,34 +427,9 @@ def _cells(path: Path, lines: Sequence[str], delimiter: str) -> list[list[str]]:
         return _without_blank_edges(list(csv.reader(lines, delimiter=delimiter, strict=True)))
     except csv.Error:
         raise FileFormatError(
-            f"{path.name} has quotation marks that do not end; expected a CSV table: save it as one."
+            f"{path.name} has quotation marks that do not end, or a cell that is too long; expected a CSV "
+            "table: save it as one."
         ) from None
-
-
-def _sheet(path: Path, sheet: str | None) -> list[list[str]]:
-    try:
-        from openpyxl import load_workbook
-    except ModuleNotFoundError:
-        raise InputError(
-            f"{path.name} is an Excel workbook, which needs openpyxl: install it with pip install "
-            "'ppsm[excel]', or save the sheet as CSV."
-        ) from None
-    _bytes(path)
-    try:
-        book = load_workbook(path, read_only=True, data_only=True)
-    except Exception:  # noqa: BLE001 - whatever is wrong with it may quote what stands in it
-        raise FileFormatError(f"{path.name} is no workbook that can be read; save it as .xlsx.") from None
-    names = book.sheetnames
-    if sheet is None and len(names) > 1:
-        raise InputError(f"{path.name} has {len(names)} sheets; expected one: say which (--demand-sheet).")
-    if sheet is not None and sheet not in names:
-        raise InputError(f"{path.name} has no sheet '{sheet}'; name one of its {len(names)} sheets.")
-    lines = [
-        ["" if cell is None else str(cell) for cell in row]
-        for row in book[sheet or names[0]].iter_rows(values_only=True)
-    ]
-    book.close()
-    return _without_blank_edges(lines)
 
 
 def _without_blank_edges(lines: list[list[str]]) -> list[list[str]]:

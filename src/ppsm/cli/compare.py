@@ -17,8 +17,8 @@ from ppsm.cases.stress import check_stress
 from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import interrupted, summary_lines, writable_directory
-from ppsm.cli.progress import steps
-from ppsm.cli.secret import is_for_owner, owner_console, owner_directory, read_secret
+from ppsm.cli.progress import Steps, steps
+from ppsm.cli.secret import at_the_truth, owner_console, owner_directory, read_secret
 from ppsm.errors import InputError, PpsmError
 from ppsm.files import OWNER_MODE, write_atomically
 
@@ -104,31 +104,37 @@ def _run(job: "Job", *, as_json: bool) -> None:
     with steps(len(job.instances)) as say:
         say("building the markets")
 
-        def advance(tally: "Tally") -> None:
-            row = tally.latest
-            if row is not None and (job.public or is_for_owner()):
-                text = f"draw {row.repetition}, alpha {row.alpha:g}, {row.mechanism}: {row.status}"
-                say(text, tally.done)
-
         try:
             if not job.public:
                 example = private_example(job, kept, say)
                 # All that is shared is there before anything looks at the secret again.
                 write_atomically(job.directory / REPORT, shareable_page(job.setting, example, None))
-            say("clearing the original markets (once, the longest step)")
-            comparison, trouble = _measured(job, advance)
-            say("writing the reports")
-            if job.public:
-                example = public_example(job, comparison)
-                write_atomically(job.directory / REPORT, shareable_page(job.setting, example, comparison))
+            with at_the_truth(say, public=job.public) as tell:
+                tell("clearing the original markets (once, the longest step)")
+                comparison, trouble = _measured(job, _row_by_row(tell))
+                tell("writing the reports")
+                if job.public:
+                    example = public_example(job, comparison)
+                    page = shareable_page(job.setting, example, comparison)
+                    write_atomically(job.directory / REPORT, page)
+                if comparison.rows:
+                    _write_for_owner(job, example, comparison)
         except KeyboardInterrupt:
             done = len(job.store.rows())
             raise interrupted(done, len(job.instances), job.store.directory) from None
-        if comparison.rows:
-            _write_for_owner(job, example, comparison)
     _print(job, example, comparison, trouble, as_json=as_json)
     if not comparison.complete:
         raise interrupted(len(comparison.rows), len(job.instances), job.store.directory)
+
+
+def _row_by_row(tell: Steps) -> "Callable[[Tally], None]":
+    def advance(tally: "Tally") -> None:
+        row = tally.latest
+        if row is not None:
+            text = f"draw {row.repetition}, alpha {row.alpha:g}, {row.mechanism}: {row.status}"
+            tell(text, tally.done)
+
+    return advance
 
 
 def _measured(job: "Job", advance: Callable[["Tally"], None]) -> "tuple[Comparison, str]":

@@ -14,7 +14,7 @@ from ppsm.cli import options
 from ppsm.cli.app import EXIT_INTERRUPTED, app, examples
 from ppsm.cli.output import writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import owner_directory
+from ppsm.cli.secret import owner_directory, refuse_to_remember
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 from ppsm.files import OWNER_MODE
@@ -64,11 +64,7 @@ def experiment(
     declared = read_experiment(Path(grid)) if is_file else named(grid, case or "northeast")
     chosen = adjusted(declared, repetitions=reps, clear_seconds=clear_seconds)
     shared, public = writable_directory(out), chosen.case in builtin_cases()
-    if cache is not None and not public:
-        raise InputError(
-            f"--cache {cache} was given beside a case of your own, whose commitments tell of its demand; "
-            "expected none: leave it out."
-        )
+    refuse_to_remember(cache, public=public)
     directory = shared if public else owner_directory(shared)
     store = RowStore(directory) if public else RowStore(directory, mode=OWNER_MODE)
     try:

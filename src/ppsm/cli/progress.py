@@ -28,7 +28,7 @@ class Steps(Protocol):
     """How far a command is; ``done`` steps are left as they are where none is given."""
 
     def __call__(self, text: str, done: int | None = None) -> None:
-        """Say what is under way or was just done."""
+        """Say what is under way or was just done; after an empty text no line tells how long it takes."""
 
 
 @contextmanager
@@ -61,7 +61,8 @@ class _Lines:
     def __call__(self, text: str, done: int | None = None) -> None:
         self.text, self.done = text, self.done if done is None else done
         now = perf_counter()
-        if now - self.started >= _QUICK_S and (self.written is None or now - self.written >= self.apart_s):
+        is_long_ago = self.written is None or now - self.written >= self.apart_s
+        if text and now - self.started >= _QUICK_S and is_long_ago:
             self._write()
 
     @contextmanager

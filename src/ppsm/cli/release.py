@@ -349,12 +349,14 @@ def _report(
 
 
 def _show_to_owner(file: Path, release: "Release", secret: Sensitive) -> None:
-    """How far the release is from the truth; where that fails it is no exit code, which others may see."""
+    """How far the release is from the truth; where that fails, others see neither by exit code nor by log."""
     from ppsm.owner.distances import distances_for_owner
 
     try:
         found = distances_for_owner(secret, release).reveal()
-    except PpsmError:
+    except PpsmError as error:
+        write_atomically(file, json.dumps({"not measured": str(error)}) + "\n", mode=OWNER_MODE)
+        owner_console(file).print(escape(str(error)))
         return
     write_atomically(file, json.dumps(asdict(found), indent=1) + "\n", mode=OWNER_MODE)
     mine = Table(title="For the owner only: do not pass on", show_header=False)

@@ -1,13 +1,17 @@
 """What commands on the owner's side share: the secret, and a directory and a screen for one reader."""
 
+import logging
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
 from ppsm.cases import Case, read_demand
+from ppsm.cli.progress import Steps
 from ppsm.errors import InputError
 from ppsm.files import sync_directory
 from ppsm.privacy import Sensitive
@@ -76,6 +80,34 @@ def is_for_owner() -> bool:
     There nothing is said that depends on a secret, be it how a run with a known seed has ended.
     """
     return sys.stderr.isatty()
+
+
+def refuse_to_remember(cache: Path | None, *, public: bool) -> None:
+    """Refuse a directory for remembered commitments, which others may read, beside a secret demand."""
+    if cache is not None and not public:
+        raise InputError(
+            f"--cache {cache} was given beside a case of your own, whose commitments tell of its demand; "
+            "expected none: leave it out."
+        )
+
+
+@contextmanager
+def at_the_truth(say: Steps, *, public: bool) -> Iterator[Steps]:
+    """Where true data are worked on without noise: how far that is, for all if the data are public.
+
+    Of a secret it is told on a terminal alone. A log hears nothing until the block ends: what the library
+    says of such work (a search that ended early, bands that were widened), and when, tells of the secret.
+    """
+    if public or is_for_owner():
+        yield say
+        return
+    say("")
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield lambda _text, _done=None: None
+    finally:
+        logging.disable(before)
 
 
 def owner_console(kept: Path) -> Console:

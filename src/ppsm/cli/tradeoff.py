@@ -17,7 +17,7 @@ from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import is_for_owner, owner_console, owner_directory
+from ppsm.cli.secret import at_the_truth, owner_console, owner_directory, refuse_to_remember
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
 from ppsm.files import OWNER_MODE, write_atomically
@@ -61,8 +61,9 @@ def tradeoff(
         raise InputError(f"{draws} draws were asked for; expected at least 1.")
     options.insist_on_seconds(time_limit)
     distances, widths = options.numbers(alphas, "alphas"), options.widths(eta_p, eta_d)
-    shared = writable_directory(out)
     public = case in builtin_cases()
+    refuse_to_remember(cache, public=public)
+    shared = writable_directory(out)
     directory = shared if public else owner_directory(shared)
     # What can be refused was refused; the markets need linopy, which takes a while to load.
     from ppsm.experiments.comparison import run_on_one_cell
@@ -79,13 +80,13 @@ def tradeoff(
     store = RowStore(directory) if public else RowStore(directory, mode=OWNER_MODE)
     store.rows()  # foreign files are refused before any work
     store.insist_on(grid.settings)
-    with steps(len(instances)) as say:
-        say("clearing the original markets (once, the longest step)")
+    with steps(len(instances)) as say, at_the_truth(say, public=public) as tell:
+        tell("clearing the original markets (once, the longest step)")
 
         def advance(tally: "Tally") -> None:
             row = tally.latest
-            if row is not None and (public or is_for_owner()):
-                say(f"{row.mechanism}, alpha {row.alpha:g}: {row.status}", tally.done)
+            if row is not None:
+                tell(f"{row.mechanism}, alpha {row.alpha:g}: {row.status}", tally.done)
 
         try:
             found = run_on_one_cell(grid, store, Workspace(loaded, cache, limits=limits), advance)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from ppsm.arrays import FloatArray
-from ppsm.privacy.sensitive import Sensitive, apply_sealed_silently, refusal_of, refusing
+from ppsm.privacy.sensitive import Sensitive, apply_sealed_silently, out_of_reach, refusal_of, refusing
 
 T = TypeVar("T")
 _MINE = "an OwnerOnly, whose content is for the owner of the data: reveal() it where nobody else can read."
@@ -23,7 +23,7 @@ class OwnerOnly(Generic[T]):
     __slots__ = ("_opened",)
 
     def __init__(self, content: T) -> None:
-        self._opened: Callable[[], T] = lambda: content
+        self._opened: Callable[[], T] = out_of_reach(content)
 
     def reveal(self) -> T:
         """Return the content. It must stay with the owner."""

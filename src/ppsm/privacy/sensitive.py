@@ -6,6 +6,7 @@ not stop hostile code in the same process, which can read any memory; run untrus
 """
 
 from collections.abc import Callable, Iterable
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, final
 
 import numpy as np
@@ -342,12 +343,23 @@ def _refuse_defects(array: FloatArray, names: tuple[str, ...], nonnegative: bool
 
 def _locked(array: FloatArray) -> Vault:
     """Keep the array in a closure: attribute dumps, ``vars`` and inspectors see a function, not numbers."""
+    held = out_of_reach(array)
 
     def opened(key: object) -> FloatArray | None:
         # Raising here would put this frame, and the array with it, into the traceback.
-        return array if key is _KEY else None
+        return held() if key is _KEY else None
 
     return opened
+
+
+def out_of_reach(content: T) -> Callable[[], T]:
+    """A function that returns the content, to which no chain of attributes and items leads.
+
+    That is all that a format string can follow, ``{0._vault.__closure__[0].cell_contents}`` say, and an
+    inspector of variables; a closure gives away what it holds, and this iterator does not.
+    """
+    held = cycle((content,))
+    return lambda: next(held)
 
 
 def refusal_of(data: object) -> InputError | None:
