@@ -172,7 +172,7 @@ def aligned(
     position = np.empty(len(names), dtype=np.int64)
     position[list(next(iter(arrangements)))] = np.arange(len(names))
     # Each of its own type: as objects dates would be whole numbers.
-    return [found.values[place] for place in position]
+    return [found.values[place] for place in position.tolist()]
 
 
 def unlabelled(values: Any, what: str) -> Any:
