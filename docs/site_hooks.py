@@ -1,6 +1,11 @@
 """Site builds: nothing from elsewhere, pictures that open in full size, docstrings as prose."""
 
+import atexit
+import os
 import re
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 # Letters above which a cell is a phrase, and a sentence.
@@ -12,6 +17,17 @@ _LONG_NAME = re.compile(r"(?<=<td><code>)\w{25,}(?=</code>)")
 _CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _CODE_FOLLOWS = re.compile(r"(<p>)?::</p>")
+# Kernels warn that whoever listens on this machine reads along; there is nothing to hide in a gallery.
+_KERNELS = "c.IPKernelApp.log_level = 'ERROR'\n"
+
+
+def on_startup(**_: Any) -> None:
+    """Let notebooks run in kernels that say what fails, and nothing else."""
+    home = Path(mkdtemp(prefix="ppsm-docs-"))
+    atexit.register(rmtree, home, ignore_errors=True)
+    (home / "profile_default").mkdir()
+    (home / "profile_default" / "ipython_kernel_config.py").write_text(_KERNELS, encoding="utf-8")
+    os.environ["IPYTHONDIR"] = str(home)
 
 
 def on_page_content(html: str, **_: Any) -> str:

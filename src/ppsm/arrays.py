@@ -64,6 +64,7 @@ _OTHER = {
     "m": "durations",
     "V": "records of several fields",
 }
+_MISSING = {"NAType", "NaTType", "NoneType"}
 
 
 def as_numbers(values: ArrayLike, what: str, *, flags: bool = False) -> FloatArray:
@@ -85,6 +86,8 @@ def other_than_numbers(values: ArrayLike) -> str | None:
             # One of each type says which kinds there are: among numbers NumPy would hide a truth value.
             types = {type(each): each for each in np.asarray(values, dtype=object).flat}
             samples += map(np.asarray, types.values())
+            if _MISSING & {each.__name__ for each in types}:
+                return "missing entries"
         other = [_OTHER[each.dtype.kind] for each in samples if each.dtype.kind in _OTHER]
         if not other:
             found.astype(np.float64)

@@ -138,7 +138,7 @@ def _of_mapping(given: Mapping[Any, Any]) -> Labelled:
         inner = labelled(value)
         if inner is None:
             labels.append(_parts(key))
-            values.append(value.item() if getattr(value, "ndim", None) == 0 else value)
+            values.append(np.asarray(value)[()] if getattr(value, "ndim", None) == 0 else value)
         else:
             labels.extend((str(key), *parts) for parts in inner.labels)
             values.extend(inner.values)
@@ -171,7 +171,8 @@ def aligned(
         )
     position = np.empty(len(names), dtype=np.int64)
     position[list(next(iter(arrangements)))] = np.arange(len(names))
-    return np.asarray(found.values, dtype=object)[position].tolist()
+    # Each of its own type: as objects dates would be whole numbers.
+    return [found.values[place] for place in position.tolist()]
 
 
 def unlabelled(values: Any, what: str) -> Any:

@@ -1,5 +1,6 @@
 """What site builds do to pages, on small pieces of them."""
 
+import os
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,3 +54,15 @@ def test_cells_of_prose_are_marked_for_phones_and_figures_stay_whole() -> None:
     marks = ["", "", ' class="figure"', ' class="phrase"', ' class="prose"']
     html = HOOKS["on_page_content"]("".join(f"<td>{cell}</td>" for cell in cells))
     assert html == "".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(marks, cells, strict=True))
+
+
+def test_kernels_of_notebooks_print_no_warnings_into_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IPYTHONDIR", "elsewhere")
+    HOOKS["on_startup"](command="build", dirty=False)
+    config = Path(os.environ["IPYTHONDIR"], "profile_default", "ipython_kernel_config.py")
+    assert "log_level = 'ERROR'" in config.read_text()
+
+
+def test_sentences_of_tables_are_below_the_words_on_phones_unless_columns_need_their_headings() -> None:
+    style = (Path(__file__).parents[2] / "docs" / "assets" / "site.css").read_text()
+    assert ":has(td.prose:nth-child(n + 3)):not(:has(td:nth-child(5), th:empty))" in style

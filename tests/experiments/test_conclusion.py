@@ -128,3 +128,10 @@ def test_a_release_where_nothing_is_published_has_a_sentence_of_its_own() -> Non
     assert "power operator's by 0.300 %)." in text
     assert "cleared in 0 of 1 draws at alpha 100 MWh." in text_of(*runs, row("ppsm+measured", leader=None))
     assert "nothing is published" not in text_of(*runs)
+
+
+def test_one_run_is_spoken_of_as_one() -> None:
+    assert "In the one cleared run of PPSM the operator paid exactly the original cost" in text_of(
+        row("ppsm")
+    )
+    assert "In all 2 cleared runs of PPSM the" in text_of(row("ppsm"), row("ppsm", 1))

@@ -22,9 +22,13 @@ def test_differences_share_a_scale_that_ends_at_a_round_number() -> None:
     case = load_case("northeast")
     before = np.full(len(case.junctions), 10.0)
     after = {"repaired": before, "plain": before + np.linspace(0.0, 5.0, len(before))}  # up to 1.47 $/MMBtu
-    spec = difference_map(case, before, after).to_dict()
+    spec = difference_map(case, before, after, kept_usd_per_mmbtu=0.05).to_dict()
     (dots,) = (layer for layer in spec["layer"] if layer["mark"].get("style") == "dot")
     assert dots["encoding"]["color"]["scale"]["domain"] == [-2.0, 2.0]
+    opacity = dots["encoding"]["opacity"]  # who keeps its price is pale
+    (moved,) = opacity["condition"]
+    assert moved["test"] == "abs(datum.value) > 0.05"
+    assert moved["value"] > opacity["value"]
     (rows,) = (
         (rows for rows in spec["datasets"].values() if "shown" in rows[0])
         if "datasets" in spec
@@ -37,6 +41,7 @@ def test_differences_share_a_scale_that_ends_at_a_round_number() -> None:
 def test_a_script_inside_a_name_ends_nothing() -> None:
     case = load_case("northeast")
     prices = np.full(len(case.junctions), 10.0)
-    text = embedded(difference_map(case, prices, {"</script><b>": prices}), "map", 'a "map"')
+    chart = difference_map(case, prices, {"</script><b>": prices}, kept_usd_per_mmbtu=0.05)
+    text = embedded(chart, "map", 'a "map"')
     assert text.count("</script>") == 1
     assert "a &#34;map&#34;" in text

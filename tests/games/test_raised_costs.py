@@ -69,9 +69,9 @@ def test_what_raises_a_cost_must_fit_the_variable() -> None:
     with pytest.raises(ModelError, match="what raises the cost of 'trips' belongs to another model"):
         game.raise_cost("trips", 1 * linopy.Model().add_variables(name="x"))
     hours = pd.Index([1, 2], name="hour")
-    game.raise_cost("trips", 1 * game.leader.add_variables(coords=[hours], name="hourly"))
+    hourly = game.leader.add_variables(coords=[hours], name="hourly")
     with pytest.raises(ModelError, match=r"cost of 'trips' has the dimension 'hour', which the variable"):
-        game.solve()
+        game.raise_cost("trips", 1 * hourly)
 
 
 def test_a_cost_is_not_raised_by_the_followers_answer() -> None:

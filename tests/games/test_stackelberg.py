@@ -116,9 +116,9 @@ def test_what_raises_a_row_must_fit_it() -> None:
 )
 def test_what_raises_a_row_must_have_its_index(coords: list[pd.Index], words: str) -> None:
     game = StackelbergGame(market())
-    game.raise_right_hand_side("demand", 1 * game.leader.add_variables(lower=0, coords=coords, name="x"))
+    amount = 1 * game.leader.add_variables(lower=0, coords=coords, name="x")
     with pytest.raises(ModelError, match=words):
-        game.solve()
+        game.raise_right_hand_side("demand", amount)
 
 
 def test_answers_of_an_infeasible_game_cannot_be_read() -> None:

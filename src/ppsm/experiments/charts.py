@@ -81,13 +81,15 @@ def _means(rows: Sequence[Row], unit: str, measure: Measure, *, log: bool) -> al
 
 
 def _scale(points: Sequence[dict[str, Any]], *, log: bool) -> tuple[alt.Scale, alt.Axis]:
-    """An axis with room for marks at its ends, which would be cut off else."""
+    """An axis with room for marks at its ends, which would be cut off else, and with at least two figures."""
     least = min((point["least"] for point in points), default=1.0)
     largest = max((point["largest"] for point in points), default=1.0)
-    if not log or least <= 0:
-        return alt.Scale(domain=[0.0, 1.08 * largest or 1.0], nice=False), alt.Axis(tickCount=6)
-    ticks = alt.Axis(values=[10**power for power in range(9)], format=",")
-    return alt.Scale(type="log", domain=[least / 1.3, 1.3 * largest], nice=False), ticks
+    low, high = least / 1.3, 1.3 * largest
+    for steps in ((1,), (1, 2, 5)) if log and least > 0 else ():
+        ticks = [tick for power in range(9) for step in steps if low <= (tick := step * 10**power) <= high]
+        if len(ticks) > 1:
+            return alt.Scale(type="log", domain=[low, high], nice=False), alt.Axis(values=ticks, format=",")
+    return alt.Scale(domain=[0.0, 1.08 * largest or 1.0], nice=False), alt.Axis(tickCount=6)
 
 
 def _mechanisms(rows: Sequence[Row]) -> list[str]:

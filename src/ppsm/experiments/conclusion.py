@@ -151,16 +151,17 @@ def _worst_error(rows: Sequence[Row]) -> str:
         return ""
     worst = max(_known(row.absolute_error("leader") for row in cleared))
     gap = _largest_gap(cleared)
+    runs = "the one cleared run" if len(cleared) == 1 else f"all {len(cleared)} cleared runs"
     if worst == 0:
         return (
-            f"In all {len(cleared)} cleared runs of PPSM the operator paid exactly the original cost: the "
-            "runs are paired (same solver, same memory), and its commitment stayed valid. The largest MIP "
-            f"gap is {_percent(gap)}; a commitment that is better by less than that is not excluded."
+            f"In {runs} of PPSM the operator paid exactly the original cost: the runs are paired (same "
+            "solver, same memory), and its commitment stayed valid. The largest MIP gap is "
+            f"{_percent(gap)}; a commitment that is better by less than that is not excluded."
         )
     same = sum(row.error_leader_percent == 0 for row in cleared)
     text = (
-        f"Over all {len(cleared)} cleared runs of PPSM the operator's cost was off by at most "
-        f"{_percent(worst)}, and was exactly the original one in {same} of them"
+        f"Over {runs} of PPSM the operator's cost was off by at most {_percent(worst)}, and was exactly "
+        f"the original one in {same} of them"
     )
     if worst <= _MARGIN * gap:
         return (

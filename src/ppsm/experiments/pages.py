@@ -231,7 +231,7 @@ def price_picture(case: Case, example: ExampleRelease) -> Markup | None:
     publication = example.dossier.publication
     if publication is None:
         return embedded(price_map(case, after[_REPAIRED]), "map", "Map of gas prices with the release")
-    chart = difference_map(case, publication.result.prices, after)
+    chart = difference_map(case, publication.result.prices, after, kept_usd_per_mmbtu=_KEPT_USD_PER_MMBTU)
     return embedded(chart, "map", "Map of how gas prices differ from the published ones")
 
 

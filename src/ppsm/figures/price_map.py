@@ -30,12 +30,21 @@ _SCALES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 # Half the least range of a scale, in $/MMBtu: where all prices are one, it still has its numbers.
 _LEAST_HALF = 0.5
 _PRICE = "gas price, $/MMBtu"
+_PALE = 0.5
 
 
 def difference_map(
-    case: Case, before_usd_per_mwh: FloatArray, after_usd_per_mwh: Mapping[str, FloatArray]
+    case: Case,
+    before_usd_per_mwh: FloatArray,
+    after_usd_per_mwh: Mapping[str, FloatArray],
+    *,
+    kept_usd_per_mmbtu: float,
 ) -> alt.LayerChart:
-    """After minus before for each title, of which the reader chooses one; all on one scale around zero."""
+    """After minus before for each title, of which the reader chooses one; all on one scale around zero.
+
+    Junctions that keep their price are pale: one that does not would be lost among a hundred, on a dark page
+    most of all, where no change is what shines.
+    """
     before = _rounded(before_usd_per_mwh)
     vectors = {title: _rounded(prices) for title, prices in after_usd_per_mwh.items()}
     largest = max(float(np.abs(after - before).max()) for after in vectors.values())
@@ -58,7 +67,11 @@ def difference_map(
         alt.Tooltip("after:Q", title="after, $/MMBtu", format=".3f"),
         alt.Tooltip("value:Q", title="difference", format="+.3f"),
     ]
-    dots = _dots(rows, colour.legend(**_legend("after minus before, $/MMBtu")), tips)
+    dots = _dots(rows, colour.legend(**_legend("after minus before, $/MMBtu")), tips).encode(
+        opacity=alt.when(f"abs(datum.value) > {kept_usd_per_mmbtu}")
+        .then(alt.value(1))
+        .otherwise(alt.value(_PALE))
+    )
     titles = list(vectors)
     if len(titles) > 1:
         choice = alt.param(

@@ -191,7 +191,7 @@ class Amount:
 
     @classmethod
     def of(cls, kind: Kind, block: Block, given: Any, leader: linopy.Model) -> Self:
-        """Check that it is linear and of the leader's model; its index is checked when the game is solved."""
+        """Check that it is linear, of the leader's model, and that its index is the block's."""
         subject = _subject(kind, block)
         amount = 1 * given if isinstance(given, linopy.Variable) else given
         if not isinstance(amount, linopy.LinearExpression) or isinstance(amount, linopy.QuadraticExpression):
@@ -201,7 +201,9 @@ class Amount:
             )
         if amount.model is not leader:
             raise ModelError(f"{subject} belongs to another model; use variables of game.leader.")
-        return cls(kind, block, amount)
+        made = cls(kind, block, amount)
+        made._check_index()
+        return made
 
     @property
     def subject(self) -> str:
@@ -238,7 +240,6 @@ class Amount:
 
     def _aligned(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Positions, variable labels, coefficients and constants, entry by entry of the block."""
-        self._check_index()
         positions, amount = self.block.positions, self.expression
         data = xr.Dataset({"vars": amount.vars, "coeffs": amount.coeffs, "const": amount.const})
         # Entries of the block that the amount does not mention get no term (label -1, coefficient 0).

@@ -1,9 +1,7 @@
 """The follower's desk over HTTP. Its description is at ``/openapi.json``.
 
-Every request is a PUT of a signed message at its place, so that it may be repeated. 401: nobody vouches for
-the caller; 403: not allowed, or not signed; 404: no such round; 409: it does not continue the round; 413 and
-429: too much; 422: no message of this protocol; 503: try again. What ends a round is no HTTP error but a
-signed message of kind ``failed``.
+Every request is a PUT of a signed message at its place, so that it may be repeated. What ends a round is no
+HTTP error but a signed message of kind ``failed``.
 
 Who is let in, how often, and with how much is decided at the :class:`Door`, before a message is read. A party
 shows a certificate (its common name is the party's) or a token; a person who wants to see the page types a
@@ -71,8 +69,20 @@ PAGE_PATHS = ("/",)
 # What every browser gets before it asks whoever sits there.
 NOT_ASKED_YET = "not asked yet"
 RoundPath = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
+# Our words: those that Python has for them differ between its versions.
+_MEANINGS = {
+    400: "The request was cut off",
+    401: "Nobody vouches for the caller",
+    403: "Not allowed, or not signed by its sender",
+    404: "No such round",
+    409: "It does not continue the round",
+    413: "Too large",
+    422: "No message of this protocol",
+    429: "Too many requests: wait",
+    503: "Busy: try again",
+}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Refusal} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
+    status: {"model": Refusal, "description": meaning} for status, meaning in _MEANINGS.items()
 }
 _DESCRIPTION = "A round of the privacy-preserving Stackelberg mechanism, from the follower's side."
 
