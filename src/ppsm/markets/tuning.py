@@ -41,6 +41,8 @@ class MarketTuning:
     # --- gauc/deliverable.py: commitments that the gas network can serve
     # A demand that leaves more than this unbalanced, whatever plants burn, has no answer.
     missed_mwh: float = 1e-3
+    # Where all commitments miss something it is bounded this coarsely: that it is more than nothing counts.
+    missed_gap: float = 0.9
     # Gap of a first look: most of these commitments lead to no answer.
     coarse_gap: float = 0.002
     # Gap of a commitment without dear gas, which proves nothing.
@@ -73,6 +75,16 @@ class MarketTuning:
     pattern_searches: int = 2
     # Rows of the patterns have amounts of gas beside zeros and ones.
     pattern_feasibility: float = 1e-7
+
+    # --- gauc/cases.py: patterns by cases
+    # Boxes are split by so many linear programs at once: more take longer than a search over integers.
+    cases_solved: int = 1500
+    # More boxes than this are forgotten: some have been split for demands far away.
+    cases_kept: int = 300
+    # So many steps are tried to split a box at.
+    cases_tried: int = 8
+    # Cases are looked at up to this multiple of the target: a finite limit for the proof by weak duality.
+    cases_reach: float = 10.0
 
     # Where a cheaper day will do, patterns this near to the published one are looked at, one after another.
     classes_near: tuple[int, ...] = (1, 2)
