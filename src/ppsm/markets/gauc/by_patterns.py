@@ -28,10 +28,14 @@ from ppsm.markets.tuning import TUNING
 
 @dataclass(eq=False)
 class Learned:
-    """What is known of one power stress, whatever the gas demand: cuts, steps that matter, units of plans."""
+    """What is known of one power stress, whatever the gas demand.
+
+    Cuts, steps that matter, boxes of patterns that were told apart, units of plans.
+    """
 
     cuts: list[Cut] = field(default_factory=list)
     steps: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    cases: list[PatternBox] = field(default_factory=list)
     units: list[Units] = field(default_factory=list)
 
 
@@ -73,6 +77,7 @@ class PricePatterns:
             gathered,
             self._largest_burn(),
             kept.learned.steps,
+            kept.learned.cases,
         )
         return DemandPatterns(kept, search, gathered)
 

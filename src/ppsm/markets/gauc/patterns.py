@@ -359,15 +359,8 @@ class PatternProgram:
         self, target_usd: float, gap: float, seconds: float, *, another_path: bool = False
     ) -> tuple[float, PatternBox | None]:
         """A bound on all patterns below a target, and the cheapest by what the cuts say, in all steps."""
-        count = len(self._cut_rows)
-        program = self._program.with_rows(
-            sp.csr_array(np.array(self._cut_rows).reshape(count, self._width)),
-            np.array(self._cut_constants),
-        )
-        upper = program.column_upper.copy()
-        upper[self._cost_column] = target_usd / TUNING.usd_per_row_unit
         whole = np.zeros(self._width, dtype=bool)
-        whole[self._p0 : self._w0] = True
+        whole[self.reached_columns] = True
         limits = SolveLimits(
             gap=gap,
             seconds=seconds,
@@ -375,20 +368,48 @@ class PatternProgram:
             another_path=another_path,
             lean=True,
         )
-        result = solve_mip_with_highs(
-            MixedIntegerProgram(replace(program, column_upper=upper), whole), limits
-        )
+        result = solve_mip_with_highs(MixedIntegerProgram(self.below(target_usd), whole), limits)
         if result.interrupted:
             raise KeyboardInterrupt
         if result.status is Status.INFEASIBLE:
             return math.inf, None
         bound = -math.inf if result.bound is None else result.bound * TUNING.usd_per_row_unit
-        if result.columns is None:
-            return bound, None
-        reached = np.rint(result.columns[self._p0 : self._w0]).reshape(self._areas.count, self._steps_here)
+        return bound, None if result.columns is None else self.pattern_of(result.columns)
+
+    @property
+    def reached_columns(self) -> IntArray:
+        """Columns that say which areas (rows) reach which of the steps that are open here."""
+        return self._p0 + np.arange(self._w0 - self._p0).reshape(self._areas.count, self._steps_here)
+
+    @property
+    def steps_here(self) -> IntArray:
+        """These steps, by their numbers in all steps."""
+        return self._kept[self._first - 1 : self._last]
+
+    def below(self, target_usd: float) -> LinearProgram:
+        """The relaxation with all cuts so far, of what costs no more than a target."""
+        count = len(self._cut_rows)
+        program = self._program.with_rows(
+            sp.csr_array(np.array(self._cut_rows).reshape(count, self._width)),
+            np.array(self._cut_constants),
+        )
+        upper = program.column_upper.copy()
+        upper[self._cost_column] = target_usd / TUNING.usd_per_row_unit
+        return replace(program, column_upper=upper)
+
+    def largest_columns(self, limit_usd: float) -> FloatArray:
+        """Finite upper bounds of all columns, for costs up to a limit."""
+        upper = self.below(limit_usd).column_upper.copy()
+        flows = self._areas.supply_area.size + np.arange(self._most_flow.size)
+        upper[flows] = np.minimum(upper[flows], self._most_flow)
+        return upper
+
+    def pattern_of(self, columns: FloatArray) -> PatternBox:
+        """The pattern that whole columns say, in all steps."""
+        reached = np.rint(columns[self.reached_columns])
         classes = self._first - 1 + reached.sum(axis=1).astype(np.int64)
         edges = np.concatenate([[0], self._kept, [self._all_steps + 1]])
-        return bound, PatternBox(edges[classes], edges[classes + 1] - 1)
+        return PatternBox(edges[classes], edges[classes + 1] - 1)
 
 
 class _Rows:
