@@ -25,8 +25,9 @@ class MarketTuning:
     # --- gauc/solver.py: incumbent and bound
     # UC is solved so much closer than the gap asked for, so that what is left goes to prices.
     commitment_share_of_gap: float = 0.1
-    # UC at higher levels is looked for no longer than this: price patterns find more where it is hard.
-    loop_seconds: float = 30.0
+    # UC at higher levels is looked for no longer than this, in seconds of the processor: price patterns find
+    # more where it is hard.
+    loop_seconds: float = 10.0
     # Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
     target_share_of_gap: float = 0.98
     # Where the gap asked for is out of reach these multiples of it are tried: less is to be refuted then.
@@ -112,7 +113,7 @@ class MarketTuning:
     # and for no longer than is left of the time limit, or this long where less is left.
     output_grace_seconds: float = 5.0
     # A plan is looked for this long, in seconds of the processor.
-    plan_seconds: float = 20.0
+    plan_seconds: float = 4.0
     # So many patterns are planned for, the cheapest first.
     patterns_planned: int = 4
     # Units of so many earlier plans are tried,

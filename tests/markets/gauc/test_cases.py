@@ -86,7 +86,7 @@ def test_cases_and_a_search_over_integers_say_the_same(seed: int) -> None:
         assert found is not None
         assert found.bound_usd == pytest.approx(min(share, 1.0) * bound, rel=1e-5)
         assert (found.pattern is None) == (share < 1)
-        boxes = found.boxes
+        boxes = [*found.dear, *found.open_]
 
 
 @pytest.mark.parametrize("seed", [3, 18, 25])

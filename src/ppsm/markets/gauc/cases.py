@@ -28,12 +28,14 @@ from ppsm.status import Status
 class CheapestCase:
     """A bound on all patterns below a target, the cheapest (None: none is below), and what was told apart.
 
-    Where that is not complete, it was given up, and boxes is all there is.
+    Patterns in ``dear`` boxes are not below the target, and ``open_`` boxes hold all that are. Where this is
+    not complete, it was given up.
     """
 
     bound_usd: float
     pattern: PatternBox | None
-    boxes: list[PatternBox]
+    dear: list[PatternBox]
+    open_: list[PatternBox]
     is_complete: bool = True
 
 
@@ -104,13 +106,13 @@ class _Cases:
             parts = [] if is_over else self._split(open_[0][2])
             if not parts:
                 bound, _, cheapest = open_[0]
-                told_apart = [*dear, *(each.box for _, _, each in open_)]
+                left = [each.box for _, _, each in open_]
                 pattern = None if is_over else self._program.pattern_of(cheapest.columns)
-                return CheapestCase(bound, pattern, told_apart, is_complete=not is_over)
+                return CheapestCase(bound, pattern, dear, left, is_complete=not is_over)
             heapq.heappop(open_)
             for part in parts:
                 take(part)
-        return CheapestCase(self._target, None, dear)
+        return CheapestCase(self._target, None, dear, [])
 
     def _bounded(self, box: PatternBox) -> _Case:
         """The relaxation in a box of classes by junction."""

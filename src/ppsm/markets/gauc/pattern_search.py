@@ -92,6 +92,8 @@ class PatternSearch:
         self._asked: set[bytes] = set()
         self._counted: CountedPatterns | None = None
         self._is_coarse, self._is_by_cases = True, False
+        self._dear: list[PatternBox] = []
+        self._open: list[PatternBox] | None = None
         self.is_refuted, self._another_path = False, False
         self._near: tuple[IntArray, int] | None = None
         self.turns = 0
@@ -127,7 +129,8 @@ class PatternSearch:
         last where what was found ``is_enough``.
         """
         self._seconds_left = seconds_left
-        self.bound_usd, self.is_refuted, self._is_by_cases = -math.inf, False, False
+        self.bound_usd, self.is_refuted = -math.inf, False
+        self._is_by_cases, self._open = False, None
         root = root_box(self._market, self.steps, self._withdrawal, self._burn, self._area_of_place)
         if root is not None and self._near is not None:
             root = root.near(*self._near)
@@ -202,14 +205,19 @@ class PatternSearch:
         if self._cases is None or not math.isfinite(below_usd):
             return None
         areas, root = self._market.areas, counted.space.root
-        if not 0 < len(self._cases) <= TUNING.cases_kept:
-            count = areas.of_junction.size
-            last = np.full(count, self.steps.count)
-            self._cases[:] = [PatternBox(np.zeros(count, dtype=np.int64), last)]
-        found = cheapest_by_cases(counted.program, areas, root, self._cases, below_usd, self._seconds_left)
-        if found is not None:
-            self._cases[:] = found.boxes
-        return found if found is not None and found.is_complete else None
+        if self._open is None:
+            if not 0 < len(self._cases) <= TUNING.cases_kept:
+                count = areas.of_junction.size
+                last = np.full(count, self.steps.count)
+                self._cases[:] = [PatternBox(np.zeros(count, dtype=np.int64), last)]
+            self._dear, self._open = [], list(self._cases)
+        found = cheapest_by_cases(counted.program, areas, root, self._open, below_usd, self._seconds_left)
+        if found is None:
+            return None
+        # what is learned in a search makes no box cheaper, and its limit falls: dear ones stay dear
+        self._dear, self._open = [*self._dear, *found.dear], found.open_
+        self._cases[:] = [*self._dear, *self._open]
+        return found if found.is_complete else None
 
     def _slack(self) -> float:
         return self._gap() * abs(self.bound_usd)

@@ -268,7 +268,8 @@ class Search:
         program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
         limits = SolveLimits(
             gap=share_of_gap * self.gap,
-            seconds=min(self.left(), TUNING.loop_seconds if levels.any() else math.inf),
+            seconds=self.left(),
+            processor_seconds=TUNING.loop_seconds if levels.any() else math.inf,
             feasibility=TUNING.commitment_feasibility,
         )
         outcome = commitment.solve(program, limits)
