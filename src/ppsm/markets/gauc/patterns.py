@@ -25,9 +25,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
+from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.relaxation import AskedLevels, Cut
+from ppsm.markets.gauc.rows import Rows
 from ppsm.markets.model.validity import TOLERANCE
 from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
@@ -265,7 +266,7 @@ class PatternProgram:
         wide = base.with_columns(lower, upper)
         cost = np.zeros(self._width)
         cost[-1] = 1.0
-        rows = _Rows(self._width)
+        rows = Rows(self._width)
         self._add_order(rows, steps)
         self._add_supplies(rows)
         for step in range(self._first, self._last + 1):
@@ -273,7 +274,7 @@ class PatternProgram:
             self._add_minimum_cut(rows, step)
         return wide.with_rows(rows.matrix(), rows.lower(), rows.upper()).with_cost(cost)
 
-    def _add_order(self, rows: "_Rows", steps: IntArray) -> None:
+    def _add_order(self, rows: Rows, steps: IntArray) -> None:
         for step in steps[1:]:
             every = np.arange(self._areas.count)
             here, below = (
@@ -282,7 +283,7 @@ class PatternProgram:
             )
             rows.add_each([(here, 1.0), (below, -1.0)], upper=0.0)
 
-    def _add_supplies(self, rows: "_Rows") -> None:
+    def _add_supplies(self, rows: Rows) -> None:
         """(a), for steps that are open in the root."""
         areas, classes = self._areas, self._steps.supply_class
         every = np.arange(classes.size)
@@ -297,7 +298,7 @@ class PatternProgram:
             lower=0.0,
         )
 
-    def _add_arcs(self, rows: "_Rows", step: int) -> None:
+    def _add_arcs(self, rows: Rows, step: int) -> None:
         """(b)."""
         areas, first = self._areas, self._areas.supply_area.size
         low, high = self._root.lowest, self._root.highest
@@ -316,7 +317,7 @@ class PatternProgram:
             [(first + is_open[~free], 1.0), (down[~free], -capacity), (up[~free], capacity)], lower=0.0
         )
 
-    def _add_minimum_cut(self, rows: "_Rows", step: int) -> None:
+    def _add_minimum_cut(self, rows: Rows, step: int) -> None:
         """(c), and the envelope of its products q p."""
         areas, classes = self._areas, self._steps.supply_class
         weights = np.zeros(self._width)
@@ -410,45 +411,3 @@ class PatternProgram:
         classes = self._first - 1 + reached.sum(axis=1).astype(np.int64)
         edges = np.concatenate([[0], self._kept, [self._all_steps + 1]])
         return PatternBox(edges[classes], edges[classes + 1] - 1)
-
-
-class _Rows:
-    """Rows of a program, collected."""
-
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._parts: list[sp.csr_array] = []
-        self._lower: list[FloatArray] = []
-        self._upper: list[FloatArray] = []
-
-    def add_each(
-        self,
-        terms: list[tuple[IntArray, FloatArray | float]],
-        lower: FloatArray | float = -INFINITY,
-        upper: FloatArray | float = INFINITY,
-    ) -> None:
-        """One row for each position of the terms' columns, with weights by row or for all."""
-        count = terms[0][0].size
-        if not count:
-            return
-        rows = np.tile(np.arange(count), len(terms))
-        columns = np.concatenate([columns for columns, _ in terms])
-        weights = np.concatenate([np.broadcast_to(weight, count) for _, weight in terms])
-        self._parts.append(sp.csr_array((weights, (rows, columns)), shape=(count, self._width)))
-        self._lower.append(np.broadcast_to(lower, count))
-        self._upper.append(np.broadcast_to(upper, count))
-
-    def add(self, weights: FloatArray, upper: float) -> None:
-        """One row."""
-        self._parts.append(sp.csr_array(weights[None, :]))
-        self._lower.append(np.array([-INFINITY]))
-        self._upper.append(np.array([upper]))
-
-    def matrix(self) -> sp.csr_array:
-        return sp.csr_array(sp.vstack(self._parts)) if self._parts else sp.csr_array((0, self._width))
-
-    def lower(self) -> FloatArray:
-        return np.concatenate([np.empty(0), *self._lower])
-
-    def upper(self) -> FloatArray:
-        return np.concatenate([np.empty(0), *self._upper])
