@@ -78,10 +78,12 @@ class MarketTuning:
     pattern_feasibility: float = 1e-7
 
     # --- gauc/cases.py: patterns by cases
-    # Boxes are split by so many linear programs at once: more take longer than a search over integers.
+    # Boxes are split by so many linear programs, the first time,
     cases_solved: int = 1500
-    # More boxes than this are forgotten: some have been split for demands far away.
-    cases_kept: int = 300
+    # and at further demands: more take longer than a search over integers.
+    further_cases_solved: int = 500
+    # No more boxes than this are remembered: some have been split for demands far away.
+    cases_kept: int = 200
     # So many steps are tried to split a box at.
     cases_tried: int = 8
     # Cases are looked at up to this multiple of the target: a finite limit for the proof by weak duality.

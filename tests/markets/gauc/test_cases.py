@@ -16,6 +16,7 @@ from ppsm.markets.gauc.cases import BoundedPatterns, CheapestCase, cheapest_by_c
 from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PatternProgram, PatternSpace
 from ppsm.markets.gauc.relaxation import Cut
 from ppsm.markets.model.followers import Followers
+from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
 from ppsm.solvers.highs import LpSolution, PersistentLp
 
@@ -133,6 +134,20 @@ def test_no_bound_leans_on_the_multipliers_of_the_solver(lie: float, monkeypatch
     monkeypatch.setattr(PersistentLp, "solve", lying)
     found = by_cases(program_by_hand(350.0), 1e4)
     assert found is None or found.bound_usd <= 750.0 * (1 + 1e-9)
+
+
+def test_too_many_cases_are_given_up_and_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, demand = steep_game(18)
+    cost = searched(PricePatterns(Followers(case)), demand).bound_usd
+    monkeypatch.setattr("ppsm.markets.gauc.cases.TUNING", replace(TUNING, cases_solved=-1))
+    search = searched(PricePatterns(Followers(case)), demand, 0.95 * cost)
+    assert search.bound_usd == pytest.approx(0.95 * cost)
+    assert not search._search._is_by_cases
+    asked = by_cases(program_by_hand(350.0), 1e4)
+    assert asked is not None
+    assert not asked.is_complete
+    assert asked.pattern is None
+    assert asked.bound_usd <= 750.0
 
 
 def test_no_box_is_empty_on_the_word_of_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,8 @@ class _Cases:
 
         for box in boxes:
             take(self._bounded(box))
-        most = self._relaxation.solved + TUNING.cases_solved
+        allowed = TUNING.cases_solved if len(boxes) == 1 else TUNING.further_cases_solved
+        most = self._relaxation.solved + allowed
         while open_:
             is_over = self._relaxation.solved > most or self._seconds_left() <= 0
             parts = [] if is_over else self._split(open_[0][2])

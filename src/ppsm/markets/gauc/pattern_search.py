@@ -206,18 +206,20 @@ class PatternSearch:
             return None
         areas, root = self._market.areas, counted.space.root
         if self._open is None:
-            if not 0 < len(self._cases) <= TUNING.cases_kept:
-                count = areas.of_junction.size
-                last = np.full(count, self.steps.count)
-                self._cases[:] = [PatternBox(np.zeros(count, dtype=np.int64), last)]
-            self._dear, self._open = [], list(self._cases)
+            first = np.zeros(areas.of_junction.size, dtype=np.int64)
+            everything = PatternBox(first, first + self.steps.count)
+            self._dear, self._open = [], list(self._cases) or [everything]
         found = cheapest_by_cases(counted.program, areas, root, self._open, below_usd, self._seconds_left)
         if found is None:
             return None
         # what is learned in a search makes no box cheaper, and its limit falls: dear ones stay dear
         self._dear, self._open = [*self._dear, *found.dear], found.open_
-        self._cases[:] = [*self._dear, *self._open]
-        return found if found.is_complete else None
+        if len(self._dear) + len(self._open) <= TUNING.cases_kept:
+            self._cases[:] = [*self._dear, *self._open]
+        if not found.is_complete:  # too many to be told apart at this demand
+            self._cases = None
+            return None
+        return found
 
     def _slack(self) -> float:
         return self._gap() * abs(self.bound_usd)
