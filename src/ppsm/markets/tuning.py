@@ -82,8 +82,8 @@ class MarketTuning:
     cases_solved: int = 1500
     # and at further demands: more take longer than a search over integers.
     further_cases_solved: int = 500
-    # No more boxes than this are remembered: some have been split for demands far away.
-    cases_kept: int = 200
+    # No more splits than this are remembered: some are for demands far away.
+    cases_kept: int = 300
     # So many steps are tried to split a box at.
     cases_tried: int = 8
     # Cases are looked at up to this multiple of the target: a finite limit for the proof by weak duality.

@@ -1,6 +1,7 @@
 """Patterns by cases: against a search over integers, with lying multipliers, and as a cover of all."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,14 @@ from tests.markets.small_games import steep_game
 from ppsm.arrays import FloatArray
 from ppsm.markets.gauc.areas import GasAreas
 from ppsm.markets.gauc.by_patterns import DemandPatterns, PricePatterns
-from ppsm.markets.gauc.cases import BoundedPatterns, CheapestCase, cheapest_by_cases, weak_bound
+from ppsm.markets.gauc.cases import (
+    BoundedPatterns,
+    Branch,
+    CaseTree,
+    CheapestCase,
+    cheapest_by_cases,
+    weak_bound,
+)
 from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PatternProgram, PatternSpace
 from ppsm.markets.gauc.relaxation import Cut
 from ppsm.markets.model.followers import Followers
@@ -42,8 +50,8 @@ def program_by_hand(weight: float) -> PatternProgram:
 
 
 def by_cases(program: PatternProgram, target: float) -> CheapestCase | None:
-    root = box((0, 0), (2, 2))
-    return cheapest_by_cases(program, AREAS, root, [root], target, unlimited)
+    root, tree = box((0, 0), (2, 2)), CaseTree()
+    return cheapest_by_cases(program, AREAS, root, tree, [tree.everything(2, 2)], target, unlimited)
 
 
 @pytest.mark.parametrize(
@@ -79,15 +87,21 @@ def test_cases_and_a_search_over_integers_say_the_same(seed: int) -> None:
     counted = search._counted
     assert counted is not None
     root, areas, program = counted.space.root, search._market.areas, counted.program
-    most = np.full(areas.of_junction.size, search.steps.count)
-    boxes = [PatternBox(np.zeros_like(most), most)]
+    tree = CaseTree()
+    every = [tree.everything(areas.of_junction.size, search.steps.count)]
     bound, _ = program.cheapest_pattern(1e9, 1e-9, 60.0)
     for share in (2.0, 1.01, 0.99, 0.5):
-        found = cheapest_by_cases(program, areas, root, boxes, share * bound, unlimited)
+        found = cheapest_by_cases(program, areas, root, tree, every, share * bound, unlimited)
         assert found is not None
         assert found.bound_usd == pytest.approx(min(share, 1.0) * bound, rel=1e-5)
         assert (found.pattern is None) == (share < 1)
-        boxes = [*found.dear, *found.open_]
+
+
+def last_boxes(branch: Branch) -> Iterator[PatternBox]:
+    if not branch.parts:
+        yield branch.box
+    for part in branch.parts:
+        yield from last_boxes(part)
 
 
 @pytest.mark.parametrize("seed", [3, 18, 25])
@@ -98,9 +112,12 @@ def test_what_is_told_apart_still_holds_every_pattern(seed: int) -> None:
     cost = searched(patterns, demand).bound_usd
     for share in (1.0, 0.9, 1.1):
         searched(patterns, share * demand, 0.999 * cost)
-    boxes = patterns._learned[0.0].cases
+    tree = patterns._learned[0.0].cases
+    assert tree.root is not None
+    assert tree.splits > 0
+    boxes = list(last_boxes(tree.root))
     draw = np.random.default_rng(seed)
-    steps = int(boxes[0].highest.max())
+    steps = int(tree.root.box.highest.max())
     for gives in (np.zeros(len(case.junctions), dtype=bool), draw.random(len(case.junctions)) < 0.3):
         areas = GasAreas.of(case, gives)
         for _ in range(100):
@@ -121,6 +138,18 @@ def test_a_demand_after_others_takes_no_search_over_integers(monkeypatch: pytest
         search = searched(patterns, share * demand, 0.95 * cost)
         assert search.bound_usd == pytest.approx(0.95 * cost)
         assert search.is_confirmed(unlimited)
+
+
+@pytest.mark.parametrize("seed", [3, 18, 25])
+def test_a_pattern_barely_below_a_target_is_found(seed: int) -> None:
+    """Its plan may be the answer that proves the gap: a bound that is nearly the target ends no search."""
+    case, demand = steep_game(seed)
+    patterns = PricePatterns(Followers(case))
+    cost = searched(patterns, demand)._search.cheapest(1)[0].relaxed.bound_usd
+    found = searched(patterns, demand, cost * (1 + 1e-4))._search.cheapest_below_target
+    assert found is not None
+    assert found.relaxed.bound_usd == pytest.approx(cost, rel=1e-4)
+    assert searched(patterns, demand, cost * (1 - 2e-4))._search.cheapest_below_target is None
 
 
 @pytest.mark.parametrize("lie", [0.5, 1.5, -1.0])
@@ -156,7 +185,8 @@ def test_no_box_is_empty_on_the_word_of_the_solver(monkeypatch: pytest.MonkeyPat
     none = box((2, 0), (2, 0))
     assert BoundedPatterns(program, 1e5).cheapest(none)[0] == math.inf
     monkeypatch.setattr(PersistentLp, "ray", lambda live: np.ones(live.program.shape[0]))
-    assert cheapest_by_cases(program, AREAS, none, [none], 1e4, unlimited) is None
+    tree = CaseTree()
+    assert cheapest_by_cases(program, AREAS, none, tree, [tree.everything(2, 2)], 1e4, unlimited) is None
 
 
 def test_any_prices_bound_a_program_from_below() -> None:

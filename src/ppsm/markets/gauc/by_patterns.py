@@ -15,6 +15,7 @@ import numpy as np
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
+from ppsm.markets.gauc.cases import CaseTree
 from ppsm.markets.gauc.deliverable import largest_burn_mwh
 from ppsm.markets.gauc.pattern_search import PatternSearch, PricedPattern
 from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PriceSteps, root_box
@@ -30,12 +31,12 @@ from ppsm.markets.tuning import TUNING
 class Learned:
     """What is known of one power stress, whatever the gas demand.
 
-    Cuts, steps that matter, boxes of patterns that were told apart, units of plans.
+    Cuts, steps that matter, cases that patterns were told apart by, units of plans.
     """
 
     cuts: list[Cut] = field(default_factory=list)
     steps: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    cases: list[PatternBox] = field(default_factory=list)
+    cases: CaseTree = field(default_factory=CaseTree)
     units: list[Units] = field(default_factory=list)
 
 

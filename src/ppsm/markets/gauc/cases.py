@@ -1,15 +1,16 @@
 """The cheapest price pattern by cases: boxes that hold every pattern together, each with a linear program.
 
 Which cases must be told apart depends on the power side and the supply curve far more than on the demand. So
-the boxes are remembered, by junction, for all demands and networks of a power stress: noise then costs one
-linear program for each box and a few where a box must be split, instead of a search over integers. A box
+the boxes are remembered, by junction, for all demands and networks of a power stress, as the tree of their
+splits: noise then costs one linear program for each box that says too little, and a few where the last ones
+must be split further, instead of a search over integers. A box
 counts as dear, or as empty, only by weak duality, computed here from the multipliers that HiGHS has found:
 whatever these are, the bound holds, so that no second opinion is needed.
 """
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,18 +25,45 @@ from ppsm.solvers.highs import PersistentLp
 from ppsm.status import Status
 
 
+@dataclass(eq=False)
+class Branch:
+    """A box of patterns by junction, and the two parts it was split into, if it was."""
+
+    box: PatternBox
+    parts: tuple["Branch", ...] = ()
+
+
+@dataclass(eq=False)
+class CaseTree:
+    """How all patterns were told apart: what holds all of them, split again and again."""
+
+    root: Branch | None = None
+    splits: int = 0
+
+    def everything(self, junctions: int, steps: int) -> Branch:
+        """The branch that holds all patterns."""
+        if self.root is None:
+            first = np.zeros(junctions, dtype=np.int64)
+            self.root = Branch(PatternBox(first, first + steps))
+        return self.root
+
+    def keep(self, branch: Branch, parts: tuple[Branch, ...]) -> None:
+        """Remember a split, while there are few."""
+        if self.splits < TUNING.cases_kept:
+            branch.parts = parts
+            self.splits += 1
+
+
 @dataclass(frozen=True, eq=False)
 class CheapestCase:
-    """A bound on all patterns below a target, the cheapest (None: none is below), and what was told apart.
+    """A bound on all patterns below a target, and the cheapest (None: none is below).
 
-    Patterns in ``dear`` boxes are not below the target, and ``open_`` boxes hold all that are. Where this is
-    not complete, it was given up.
+    Branches that are ``open_`` hold all patterns below the target. What is not complete was given up.
     """
 
     bound_usd: float
     pattern: PatternBox | None
-    dear: list[PatternBox]
-    open_: list[PatternBox]
+    open_: list[Branch]
     is_complete: bool = True
 
 
@@ -43,26 +71,27 @@ def cheapest_by_cases(
     program: PatternProgram,
     areas: GasAreas,
     root: PatternBox,
-    boxes: list[PatternBox],
+    tree: CaseTree,
+    branches: list[Branch],
     target_usd: float,
     seconds_left: Callable[[], float],
 ) -> CheapestCase | None:
     """The cheapest pattern of a root by what the cuts say; None where a linear program has no clear end.
 
-    ``boxes`` are those of an earlier search, by junction, or all patterns as one.
+    ``branches`` of the tree hold all patterns that may be below the target.
     """
     cases = _Cases(program, areas, root, target_usd, seconds_left)
     try:
-        return cases.search(boxes)
+        return cases.search(tree, branches)
     except SolverError:
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """A box by junction, what it costs at least (inf: it is empty), and the relaxation's columns there."""
+    """A branch, what it costs at least (inf: it is empty), and the relaxation's columns there."""
 
-    box: PatternBox
+    branch: Branch
     bound_usd: float
     columns: FloatArray
 
@@ -86,37 +115,42 @@ class _Cases:
         reached = np.flatnonzero(areas.of_junction >= 0)[::-1]
         self._junction_of_area[areas.of_junction[reached]] = reached
 
-    def search(self, boxes: list[PatternBox]) -> CheapestCase:
-        """Bound all boxes, and split the cheapest until it is one pattern or none is below the target."""
+    def search(self, tree: CaseTree, branches: list[Branch]) -> CheapestCase:
+        """Split the cheapest case until it is one pattern or none is below the target."""
         order = itertools.count()
-        dear: list[PatternBox] = []
-        open_: list[tuple[float, int, _Case]] = []
-
-        def take(case: _Case) -> None:
-            if case.bound_usd >= self._target:
-                dear.append(case.box)
-            else:
-                heapq.heappush(open_, (case.bound_usd, next(order), case))
-
-        for box in boxes:
-            take(self._bounded(box))
-        allowed = TUNING.cases_solved if len(boxes) == 1 else TUNING.further_cases_solved
+        open_ = [(case.bound_usd, next(order), case) for case in self._known(branches)]
+        heapq.heapify(open_)
+        allowed = TUNING.further_cases_solved if tree.splits else TUNING.cases_solved
         most = self._relaxation.solved + allowed
         while open_:
+            bound, _, cheapest = open_[0]
             is_over = self._relaxation.solved > most or self._seconds_left() <= 0
-            parts = [] if is_over else self._split(open_[0][2])
+            parts = [] if is_over else self._split(cheapest)
             if not parts:
-                bound, _, cheapest = open_[0]
-                left = [each.box for _, _, each in open_]
+                left = [case.branch for _, _, case in open_]
                 pattern = None if is_over else self._program.pattern_of(cheapest.columns)
-                return CheapestCase(bound, pattern, dear, left, is_complete=not is_over)
+                return CheapestCase(bound, pattern, left, is_complete=not is_over)
             heapq.heappop(open_)
+            tree.keep(cheapest.branch, tuple(part.branch for part in parts))
             for part in parts:
-                take(part)
-        return CheapestCase(self._target, None, dear, [])
+                if part.bound_usd < self._target:
+                    heapq.heappush(open_, (part.bound_usd, next(order), part))
+        return CheapestCase(self._target, None, [])
 
-    def _bounded(self, box: PatternBox) -> _Case:
-        """The relaxation in a box of classes by junction."""
+    def _known(self, branches: list[Branch]) -> Iterator[_Case]:
+        """The branches' last parts that may be below the target; a branch that is dear has no such part."""
+        todo = branches[::-1]
+        while todo:
+            branch = todo.pop()
+            case = self._bounded(branch)
+            if case.bound_usd < self._target and branch.parts:
+                todo.extend(branch.parts)
+            elif case.bound_usd < self._target:
+                yield case
+
+    def _bounded(self, branch: Branch) -> _Case:
+        """The relaxation in a branch."""
+        box = branch.box
         low, high = self._root.lowest.copy(), self._root.highest.copy()
         reached = self._areas.of_junction >= 0
         area = self._areas.of_junction[reached]
@@ -124,8 +158,8 @@ class _Cases:
         np.minimum.at(high, area, box.highest[reached])
         here = PatternBox(low, high).narrowed(self._areas) if (low <= high).all() else None
         if here is None:
-            return _Case(box, np.inf, np.empty(0))
-        return _Case(box, *self._relaxation.cheapest(here))
+            return _Case(branch, np.inf, np.empty(0))
+        return _Case(branch, *self._relaxation.cheapest(here))
 
     def _split(self, case: _Case) -> list[_Case]:
         """Two parts by the step of an area that tells most apart; none where the columns are a pattern."""
@@ -138,10 +172,9 @@ class _Cases:
                 break
             number = int(self._program.steps_here[step])
             junction = int(self._junction_of_area[area])
-            parts = [
-                self._bounded(case.box.with_highest(junction, number - 1)),
-                self._bounded(case.box.with_lowest(junction, number)),
-            ]
+            box = case.branch.box
+            halves = box.with_highest(junction, number - 1), box.with_lowest(junction, number)
+            parts = [self._bounded(Branch(half)) for half in halves]
             if not best or self._worth(parts, case) > self._worth(best, case):
                 best = parts
             if all(part.bound_usd >= self._target for part in parts):

@@ -17,7 +17,7 @@ import numpy as np
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket
-from ppsm.markets.gauc.cases import CheapestCase, cheapest_by_cases
+from ppsm.markets.gauc.cases import Branch, CaseTree, CheapestCase, cheapest_by_cases
 from ppsm.markets.gauc.patterns import (
     BurnBox,
     PatternBox,
@@ -79,7 +79,7 @@ class PatternSearch:
         withdrawal_mwh: FloatArray,
         burn: BurnBox,
         first_steps: IntArray,
-        cases: list[PatternBox] | None = None,
+        cases: CaseTree | None = None,
     ) -> None:
         self._relaxation, self._market, self._cuts, self._cases = relaxation, market, cuts, cases
         self._withdrawal, self._burn = withdrawal_mwh, burn
@@ -92,8 +92,7 @@ class PatternSearch:
         self._asked: set[bytes] = set()
         self._counted: CountedPatterns | None = None
         self._is_coarse, self._is_by_cases = True, False
-        self._dear: list[PatternBox] = []
-        self._open: list[PatternBox] | None = None
+        self._open: list[Branch] | None = None
         self.is_refuted, self._another_path = False, False
         self._near: tuple[IntArray, int] | None = None
         self.turns = 0
@@ -201,21 +200,19 @@ class PatternSearch:
         return counted
 
     def _by_cases(self, counted: CountedPatterns, below_usd: float) -> CheapestCase | None:
-        """The cheapest pattern by the cases that are known, which are kept as they are told apart."""
+        """The cheapest pattern by the cases that are known, and more that are kept."""
         if self._cases is None or not math.isfinite(below_usd):
             return None
         areas, root = self._market.areas, counted.space.root
         if self._open is None:
-            first = np.zeros(areas.of_junction.size, dtype=np.int64)
-            everything = PatternBox(first, first + self.steps.count)
-            self._dear, self._open = [], list(self._cases) or [everything]
-        found = cheapest_by_cases(counted.program, areas, root, self._open, below_usd, self._seconds_left)
+            self._open = [self._cases.everything(areas.of_junction.size, self.steps.count)]
+        found = cheapest_by_cases(
+            counted.program, areas, root, self._cases, self._open, below_usd, self._seconds_left
+        )
         if found is None:
             return None
-        # what is learned in a search makes no box cheaper, and its limit falls: dear ones stay dear
-        self._dear, self._open = [*self._dear, *found.dear], found.open_
-        if len(self._dear) + len(self._open) <= TUNING.cases_kept:
-            self._cases[:] = [*self._dear, *self._open]
+        # what is learned in a search makes no branch cheaper, and its limit falls: others stay dear
+        self._open = found.open_
         if not found.is_complete:  # too many to be told apart at this demand
             self._cases = None
             return None
@@ -271,8 +268,12 @@ class PatternSearch:
         return min(self.target_usd, cheapest * (1 + TUNING.pattern_precision))
 
     def _enough(self) -> float:
-        """A bound at this ends the search."""
-        return self._limit() * (1 - 2 * TUNING.pattern_precision)
+        """A bound at this ends the search: by less than the precision below a pattern that was found.
+
+        A target is to be met in full, or a pattern below it found: its answer may be what is needed.
+        """
+        limit = self._limit()
+        return limit if limit == self.target_usd else limit * (1 - 2 * TUNING.pattern_precision)
 
     def _pattern_at(self, burn_mwh: FloatArray) -> PatternBox | None:
         """The pattern of the gas market at a burn, if it is served."""
