@@ -1,21 +1,23 @@
 """``python -m benchmarks.gauc``: gas-aware unit commitment in every stress cell, and under noisy demands.
 
 For each cell: objective, proven bound, gap, gas prices, levels, seconds, and what a commitment without regard
-to gas prices comes to. Then, at one power stress, demands with Laplace noise: how many unit commitments they
-took, how long, how often the market cannot serve them. ``--steeper 2`` doubles the prices of all but the two
-cheapest blocks of every supply: a case that nobody has calibrated.
+to gas prices comes to. Then further demands (:mod:`benchmarks.noisy_demands`). ``--steeper 2``
+doubles the prices of all but the two cheapest blocks of every supply: a case that nobody has calibrated.
+``--alone`` gives each cell a solver that knows of no other: the time of a first solve, and nothing else.
 """
 
 import argparse
 import time
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
-import numpy as np
-
+from benchmarks.noisy_demands import clear_further
 from benchmarks.report import peak_memory_mib
 from ppsm.cases import Case, load_case
 from ppsm.cases.entities import MWH_PER_MMBTU
+from ppsm.experiments.instance import Workspace
+from ppsm.experiments.tuning import Limits
 from ppsm.markets.check.certificate import certify
 from ppsm.markets.gauc.gauc_solution import GaucSolution
 from ppsm.markets.gauc.solver import GasAwareCommitment
@@ -49,17 +51,19 @@ def steeper(case: Case, factor: float) -> Case:
     return replace(case, supplies=supplies)
 
 
-def cells(
-    solver: GasAwareCommitment, stresses: list[float], gas_stresses: list[float], limit: float, gap: float
-) -> None:
-    case = solver.case
-    for power in stresses:
-        for gas in gas_stresses:
-            demand = case.demand_mwh(gas)
-            solution = solver.solve(power, demand, time_limit=limit, gap=gap)
-            print(line(solver, gas, solution), flush=True)
-            unaware = solver.solve_unaware(power, demand, time_limit=limit, gap=gap)
-            print(unaware_line(solver, unaware), flush=True)
+def show_cell(solver: GasAwareCommitment, power: float, gas: float, limit: float, gap: float) -> None:
+    """Solve a cell and print it."""
+    demand = solver.case.demand_mwh(gas)
+    started = time.process_time()
+    solution = solver.solve(power, demand, time_limit=limit, gap=gap)
+    seconds = time.process_time() - started
+    print(f"{line(solver, gas, solution)}, {seconds:.1f} s of the processor", flush=True)
+
+
+def show_unaware(solver: GasAwareCommitment, power: float, gas: float, limit: float, gap: float) -> None:
+    """The same without looking ahead."""
+    unaware = solver.solve_unaware(power, solver.case.demand_mwh(gas), time_limit=limit, gap=gap)
+    print(unaware_line(solver, unaware), flush=True)
 
 
 def unaware_line(solver: GasAwareCommitment, unaware: UnawareSolution) -> str:
@@ -74,30 +78,6 @@ def unaware_line(solver: GasAwareCommitment, unaware: UnawareSolution) -> str:
     )
 
 
-def noisy(
-    solver: GasAwareCommitment, cell: tuple[float, float], draws: int, alpha: float, gap: float
-) -> None:
-    case, (power, gas) = solver.case, cell
-    generator = np.random.default_rng([2020, int(alpha)])
-    seconds: list[float] = []
-    statuses: dict[str, int] = {}
-    solved = 0
-    for _ in range(draws):
-        demand = case.demand_mwh(gas) + generator.laplace(0.0, alpha, len(case.deliveries))
-        started = time.perf_counter()
-        solution = solver.solve(power, demand, time_limit=60, gap=gap)
-        seconds.append(time.perf_counter() - started)
-        statuses[solution.status.value] = statuses.get(solution.status.value, 0) + 1
-        solved += solution.solved > 0
-    quartiles = np.percentile(seconds, [0, 25, 50, 75, 100])
-    print(
-        f"{draws} demands at +{power:.0%} / +{gas:.0%}, alpha {alpha:g} MWh: {statuses}; "
-        f"{draws - solved} without any unit commitment; "
-        f"seconds (min, quartiles, max) {np.round(quartiles, 2).tolist()}",
-        flush=True,
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--case", default="northeast")
@@ -106,20 +86,30 @@ def main() -> None:
     parser.add_argument("--steeper", type=float, default=1.0, help="factor on prices of upper supply blocks")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds per cell")
     parser.add_argument("--gap", type=float, default=1e-3, help="proven to this relative gap (1e-3)")
-    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--alone", action="store_true", help="a new solver for each cell")
+    parser.add_argument(
+        "--draws", type=int, default=1, help="further draws for each cell, alpha and mechanism"
+    )
+    parser.add_argument("--first-draw", type=int, default=100, help="repetition of the first of them")
+    parser.add_argument(
+        "--alphas", type=float, nargs="*", default=(10.0, 100.0, 1000.0), help="of these, MWh"
+    )
     parser.add_argument("--cache", type=Path, default=None)
     arguments = parser.parse_args()
-    started = time.perf_counter()
     case = steeper(load_case(arguments.case), arguments.steeper)
-    solver = GasAwareCommitment(case, arguments.cache)
-    print(f"models built in {time.perf_counter() - started:.1f} s", flush=True)
-    stresses = arguments.power or list(case.power_stress)
-    cells(solver, stresses, arguments.gas or list(case.gas_stress), arguments.limit, arguments.gap)
+    limits = Limits(gap=arguments.gap, clear_seconds=arguments.limit, original_seconds=arguments.limit)
+    workspace = Workspace(case, arguments.cache, limits=limits)
+    chosen = list(product(arguments.power or case.power_stress, arguments.gas or case.gas_stress))
+    for power, gas in chosen:
+        if arguments.alone:
+            show_cell(GasAwareCommitment(case), power, gas, arguments.limit, arguments.gap)
+            continue
+        show_cell(workspace.solver, power, gas, arguments.limit, arguments.gap)
+        show_unaware(workspace.solver, power, gas, arguments.limit, arguments.gap)
     print(f"peak memory after the cells: {peak_memory_mib():.0f} MiB", flush=True)
-    for alpha in (10.0, 100.0):
-        if arguments.draws:
-            cell = stresses[0], case.gas_stress[len(case.gas_stress) // 2]
-            noisy(solver, cell, arguments.draws, alpha, arguments.gap)
+    if arguments.draws and not arguments.alone:
+        draws = range(arguments.first_draw, arguments.first_draw + arguments.draws)
+        clear_further(workspace, chosen, arguments.alphas, draws, arguments.limit)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,9 @@ class MarketTuning:
     # --- gauc/solver.py: incumbent and bound
     # UC is solved so much closer than the gap asked for, so that what is left goes to prices.
     commitment_share_of_gap: float = 0.1
-    # UC at higher levels is looked for no longer than this: price patterns find more where it is hard.
-    loop_seconds: float = 30.0
+    # UC at higher levels is looked for no longer than this, in seconds of the processor: price patterns find
+    # more where it is hard.
+    loop_seconds: float = 10.0
     # Answers this close to the incumbent need no refuting; a little less than the gap, against rounding.
     target_share_of_gap: float = 0.98
     # Where the gap asked for is out of reach these multiples of it are tried: less is to be refuted then.
@@ -41,6 +42,8 @@ class MarketTuning:
     # --- gauc/deliverable.py: commitments that the gas network can serve
     # A demand that leaves more than this unbalanced, whatever plants burn, has no answer.
     missed_mwh: float = 1e-3
+    # Where all commitments miss something it is bounded this coarsely: that it is more than nothing counts.
+    missed_gap: float = 0.9
     # Gap of a first look: most of these commitments lead to no answer.
     coarse_gap: float = 0.002
     # Gap of a commitment without dear gas, which proves nothing.
@@ -74,6 +77,18 @@ class MarketTuning:
     # Rows of the patterns have amounts of gas beside zeros and ones.
     pattern_feasibility: float = 1e-7
 
+    # --- gauc/cases.py: patterns by cases
+    # Boxes are split by so many linear programs, the first time,
+    cases_solved: int = 1500
+    # and at further demands: more take longer than a search over integers.
+    further_cases_solved: int = 500
+    # No more splits than this are remembered: some are for demands far away.
+    cases_kept: int = 300
+    # So many steps are tried to split a box at.
+    cases_tried: int = 8
+    # Cases are looked at up to this multiple of the target: a finite limit for the proof by weak duality.
+    cases_reach: float = 10.0
+
     # Where a cheaper day will do, patterns this near to the published one are looked at, one after another.
     classes_near: tuple[int, ...] = (1, 2)
     # in so many turns of program and relaxation together.
@@ -100,7 +115,7 @@ class MarketTuning:
     # and for no longer than is left of the time limit, or this long where less is left.
     output_grace_seconds: float = 5.0
     # A plan is looked for this long, in seconds of the processor.
-    plan_seconds: float = 20.0
+    plan_seconds: float = 4.0
     # So many patterns are planned for, the cheapest first.
     patterns_planned: int = 4
     # Units of so many earlier plans are tried,

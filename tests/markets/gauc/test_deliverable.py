@@ -16,10 +16,16 @@ from ppsm.markets import GasAwareCommitment
 from ppsm.markets.gauc.deliverable import (
     ServableDemand,
     affordable_answers,
+    all_miss,
     deliverable_commitment,
     largest_burn_mwh,
+    none_is_deliverable,
 )
+from ppsm.markets.gauc.solver import Search
+from ppsm.markets.model.commitment import CommitmentOutcome, UnitCommitment
 from ppsm.markets.model.followers import Followers
+from ppsm.program import LinearProgram
+from ppsm.solvers.mip import SolveLimits
 from ppsm.status import Status
 
 LEVEL_0 = np.zeros(1, dtype=np.int64)
@@ -185,3 +191,45 @@ def test_no_demand_with_an_answer_is_called_unservable(seed: int) -> None:
         verdicts.add(missing > 1e-6)
         assert not served or missing < 1e-6
     assert verdicts == {True, False}
+
+
+def never_on_the_first_path(
+    commitment: UnitCommitment, program: LinearProgram | None, limits: SolveLimits
+) -> CommitmentOutcome:
+    """A solver that finds no commitment unless it is asked for a second opinion."""
+    if limits.another_path:
+        return HONEST(commitment, program, limits)
+    return CommitmentOutcome(Status.INFEASIBLE)
+
+
+HONEST = UnitCommitment.solve
+
+
+def test_a_search_without_a_commitment_is_no_proof_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UnitCommitment, "solve", never_on_the_first_path)
+    # 800 MWh have an answer, whatever the first path says
+    assert GasAwareCommitment(TWO_NODE).solve(0.0, [800.0]).status is Status.NO_INCUMBENT
+    # a load of three times as much has none, and the second path confirms it
+    assert GasAwareCommitment(TWO_NODE).solve(2.0, [800.0]).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize(("demand", "has_none"), [(800.0, False), (2250.0, True)])
+def test_the_verdict_beside_the_gas_network_is_confirmed_or_not(
+    monkeypatch: pytest.MonkeyPatch, demand: float, has_none: bool
+) -> None:
+    # 2250 MWh leave less than what a plant that must run burns at its least
+    must = tuple(replace(row, must_run=int(row.fleet == "gas")) for row in TWO_NODE.fleets)
+    monkeypatch.setattr(UnitCommitment, "solve", never_on_the_first_path)
+    solver = GasAwareCommitment(replace(TWO_NODE, fleets=must))
+    search = Search(solver, 0.0, np.array([demand]), 1e-3, 60.0, None)
+    assert search._deliverable(LEVEL_0, 1e-3) is None
+    assert search.infeasible == has_none
+
+
+def test_what_all_commitments_miss_by_hand() -> None:
+    followers = two_node().followers
+    for stress, none in ((0.0, False), (2.0, True)):
+        assert all_miss(followers, followers.commitment.loaded(stress), 60.0) == none
+    # 2300 MWh can be delivered, and plants need not run
+    assert not none_is_deliverable(followers, 0.0, np.array([2299.0]), 60.0)
+    assert none_is_deliverable(followers, 0.0, np.array([2301.0]), 60.0)

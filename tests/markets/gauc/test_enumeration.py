@@ -25,8 +25,8 @@ from ppsm.markets.gauc.enumeration import (
 from ppsm.markets.model.commitment import UnitCommitment
 from ppsm.markets.model.followers import Followers
 from ppsm.markets.tuning import TUNING
-from ppsm.solvers.highs import solve_lp
-from ppsm.solvers.mip import SolveLimits
+from ppsm.solvers.highs import solve_lp, solve_mip_with_highs
+from ppsm.solvers.mip import MipResult, MixedIntegerProgram, SolveLimits
 from ppsm.status import Status
 
 
@@ -238,3 +238,24 @@ def test_the_listing_and_the_cuts_find_the_same(seed: int, monkeypatch: pytest.M
     listed = found()
     monkeypatch.setattr("ppsm.markets.gauc.enumeration.list_commitments", lambda *_: None)
     assert found() == pytest.approx(listed, rel=1e-6)
+
+
+def test_a_search_that_finds_nothing_left_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One path of the solver sees no commitment at all: the other goes through them all the same."""
+    followers, demand = one_hour(2), small_game(2)[1]
+    expected = enumerate_commitments(followers, 0.0, demand, None, 1e-7, lambda: 600.0)
+    assert expected.answer is not None
+    monkeypatch.setattr("ppsm.markets.gauc.enumeration.affordable_answers", lambda *_: iter(()))
+
+    def blind(problem: MixedIntegerProgram, limits: SolveLimits) -> MipResult:
+        if limits.another_path:
+            return solve_mip_with_highs(problem, limits)
+        return MipResult(Status.INFEASIBLE, "blind", 0.0)
+
+    monkeypatch.setattr("ppsm.markets.gauc.enumeration.list_commitments", lambda *_: None)
+    monkeypatch.setattr("ppsm.markets.gauc.enumeration.solve_mip_with_highs", blind)
+    found = enumerate_commitments(followers, 0.0, demand, None, 1e-7, lambda: 600.0)
+    assert found.finished
+    assert found.answer is not None
+    assert found.answer.power.leader_cost_usd == pytest.approx(expected.answer.power.leader_cost_usd)
+    assert found.bound_usd == pytest.approx(expected.bound_usd, rel=1e-6)

@@ -10,7 +10,8 @@ search moves an incumbent down and a bound up until they meet:
 3. *Search price patterns* (``by_patterns``), in large cases: the gas network as ``areas`` of one price, whose
    possible price ``patterns`` are integer points; UC's ``relaxation`` beside the areas says what a pattern
    costs, and its dual is a cut that holds for every demand; ``pattern_search`` finds the cheapest pattern
-   and proves it, ``plans`` are commitments held to it by the selection of bids. Areas know no pressures: the
+   and proves it, below a target by ``cases`` that are remembered, else by a search over integers with a
+   second opinion; ``plans`` are commitments held to it by the selection of bids. Areas know no pressures: the
    bound counts where ``pressure`` proves that they bind nowhere, and is told apart where not.
    *Chase prices* (``solver`` with :mod:`ppsm.markets.model.followers`), in small cases and where no pattern
    led to an answer: UC at level 0, whose bound holds for every answer since it ignores prices, -> EM -> GM ->

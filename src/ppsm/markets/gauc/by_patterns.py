@@ -15,6 +15,7 @@ import numpy as np
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
+from ppsm.markets.gauc.cases import CaseTree
 from ppsm.markets.gauc.deliverable import largest_burn_mwh
 from ppsm.markets.gauc.pattern_search import PatternSearch, PricedPattern
 from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PriceSteps, root_box
@@ -28,10 +29,14 @@ from ppsm.markets.tuning import TUNING
 
 @dataclass(eq=False)
 class Learned:
-    """What is known of one power stress, whatever the gas demand: cuts, steps that matter, units of plans."""
+    """What is known of one power stress, whatever the gas demand.
+
+    Cuts, steps that matter, cases that patterns were told apart by, units of plans.
+    """
 
     cuts: list[Cut] = field(default_factory=list)
     steps: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    cases: CaseTree = field(default_factory=CaseTree)
     units: list[Units] = field(default_factory=list)
 
 
@@ -73,6 +78,7 @@ class PricePatterns:
             gathered,
             self._largest_burn(),
             kept.learned.steps,
+            kept.learned.cases,
         )
         return DemandPatterns(kept, search, gathered)
 

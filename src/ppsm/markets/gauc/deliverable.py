@@ -79,8 +79,19 @@ def deliverable_commitment(
     return followers.commitment.solve(whole, limits)
 
 
+def none_is_deliverable(
+    followers: Followers, power_stress: float, demand_mwh: FloatArray, seconds: float
+) -> bool:
+    """A second opinion on a demand beside which no commitment, at any levels, was found."""
+    program = followers.commitment.loaded(power_stress)
+    return all_miss(followers, with_gas_network(followers, program, demand_mwh), seconds)
+
+
 def with_gas_network(
-    followers: Followers, program: LinearProgram, demand_mwh: FloatArray, highest_price_usd_per_mwh: float
+    followers: Followers,
+    program: LinearProgram,
+    demand_mwh: FloatArray,
+    highest_price_usd_per_mwh: float = np.inf,
 ) -> LinearProgram:
     """UC's program with GM's region at a demand; supply blocks above the highest price are taken away.
 
@@ -101,6 +112,28 @@ def with_gas_network(
     upper[supply[gas.cost[supply] > highest_price_usd_per_mwh]] = 0.0
     wider = program.with_columns(gas.column_lower, upper)
     return wider.with_rows(sp.hstack([taken, gas.matrix], format="csr"), gas.row_lower, gas.row_upper)
+
+
+def all_miss(followers: Followers, program: LinearProgram, seconds: float) -> bool:
+    """Whether every commitment of UC's program, alone or beside the gas network, clearly misses load or gas.
+
+    That is the second opinion on a search that ended without any commitment: here balances may be missed, so
+    that there is one, and what all miss has a bound, found on another path.
+    """
+    commitment, market = followers.commitment, followers.gas.market
+    rows = commitment.balance_rows.ravel()
+    if program.shape[0] > commitment.program.shape[0]:
+        rows = np.concatenate([rows, commitment.program.shape[0] + market.balance_rows])
+    limits = SolveLimits(
+        gap=TUNING.missed_gap,
+        seconds=max(seconds, 0.0),
+        feasibility=TUNING.commitment_feasibility,
+        another_path=True,
+    )
+    missed = commitment.solve(program.elastic(rows), limits)
+    if missed.status is Status.INFEASIBLE:
+        return True  # whatever is missed: the rules of the units contradict each other
+    return missed.bound_usd is not None and missed.bound_usd > TUNING.missed_mwh
 
 
 def affordable_answers(

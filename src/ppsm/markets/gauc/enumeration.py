@@ -145,10 +145,12 @@ def enumerate_commitments(
     if listing is not None:
         return _go_through(listing, followers, power_stress, demand_mwh, best, gap, seconds_left)
     master = _Master(program, followers.commitment.on_columns, followers.commitment.is_integer)
-    bound, count = -math.inf, 0
+    bound, count, closely = -math.inf, 0, min(gap, TUNING.enumeration_gap)
     while seconds_left() > 0:
         value = math.inf if best is None else best.power.leader_cost_usd
-        status, found, on = master.solve(min(gap, TUNING.enumeration_gap), seconds_left())
+        status, found, on = master.solve(closely, seconds_left())
+        if status is Status.INFEASIBLE:  # one search's word is no proof that nothing is left
+            status, found, on = master.solve(closely, max(seconds_left(), 0.0), another_path=True)
         if status is Status.INFEASIBLE:
             return Enumerated(best, value, count, True)
         if on is None or found is None:
@@ -212,11 +214,12 @@ class _Master:
             .with_rows(in_order, np.zeros(inner.size), np.ones(inner.size))
         )
 
-    def solve(self, gap: float, seconds: float) -> tuple[Status, float | None, IntArray | None]:
+    def solve(
+        self, gap: float, seconds: float, *, another_path: bool = False
+    ) -> tuple[Status, float | None, IntArray | None]:
         """Status, proven bound and commitment of the cheapest one left."""
-        result = solve_mip_with_highs(
-            MixedIntegerProgram(self._program, self._integer), SolveLimits(gap=gap, seconds=seconds)
-        )
+        limits = SolveLimits(gap=gap, seconds=seconds, another_path=another_path)
+        result = solve_mip_with_highs(MixedIntegerProgram(self._program, self._integer), limits)
         if result.interrupted:
             raise KeyboardInterrupt
         if result.columns is None:

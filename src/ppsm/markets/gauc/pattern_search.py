@@ -17,6 +17,7 @@ import numpy as np
 
 from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket
+from ppsm.markets.gauc.cases import Branch, CaseTree, CheapestCase, cheapest_by_cases
 from ppsm.markets.gauc.patterns import (
     BurnBox,
     PatternBox,
@@ -78,8 +79,9 @@ class PatternSearch:
         withdrawal_mwh: FloatArray,
         burn: BurnBox,
         first_steps: IntArray,
+        cases: CaseTree | None = None,
     ) -> None:
-        self._relaxation, self._market, self._cuts = relaxation, market, cuts
+        self._relaxation, self._market, self._cuts, self._cases = relaxation, market, cuts, cases
         self._withdrawal, self._burn = withdrawal_mwh, burn
         self.steps = PriceSteps.of(market.areas, relaxation.asked)
         self._area_of_place = relaxation.area_of_place
@@ -89,7 +91,8 @@ class PatternSearch:
         self._priced: dict[bytes, PricedPattern | None] = {}
         self._asked: set[bytes] = set()
         self._counted: CountedPatterns | None = None
-        self._is_coarse = True
+        self._is_coarse, self._is_by_cases = True, False
+        self._open: list[Branch] | None = None
         self.is_refuted, self._another_path = False, False
         self._near: tuple[IntArray, int] | None = None
         self.turns = 0
@@ -126,6 +129,7 @@ class PatternSearch:
         """
         self._seconds_left = seconds_left
         self.bound_usd, self.is_refuted = -math.inf, False
+        self._is_by_cases, self._open = False, None
         root = root_box(self._market, self.steps, self._withdrawal, self._burn, self._area_of_place)
         if root is not None and self._near is not None:
             root = root.near(*self._near)
@@ -160,10 +164,17 @@ class PatternSearch:
 
     def _turn(self, counted: CountedPatterns) -> CountedPatterns | None:
         """Find the cheapest pattern by cuts and steps so far, and learn of it; None at the end."""
-        bound, found = counted.program.cheapest_pattern(
-            self._limit(), self._gap(), self._seconds_left(), another_path=self._another_path
-        )
-        self.bound_usd = max(self.bound_usd, min(bound, self._limit()))
+        # without a target most patterns are of interest: too many cases
+        by_cases = self._by_cases(counted, self._limit()) if math.isfinite(self.target_usd) else None
+        if by_cases is not None:
+            bound, found = by_cases.bound_usd, by_cases.pattern
+        else:
+            bound, found = counted.program.cheapest_pattern(
+                self._limit(), self._gap(), self._seconds_left(), another_path=self._another_path
+            )
+        bound = min(bound, self._limit())
+        if bound > self.bound_usd:
+            self.bound_usd, self._is_by_cases = bound, by_cases is not None
         if self.bound_usd >= self._enough() or found is None:
             return None
         root = counted.space.root
@@ -188,6 +199,25 @@ class PatternSearch:
         self._is_coarse = False  # all is known of this pattern: what is open is the search's own gap
         return counted
 
+    def _by_cases(self, counted: CountedPatterns, below_usd: float) -> CheapestCase | None:
+        """The cheapest pattern by the cases that are known, and more that are kept."""
+        if self._cases is None or not math.isfinite(below_usd):
+            return None
+        areas, root = self._market.areas, counted.space.root
+        if self._open is None:
+            self._open = [self._cases.everything(areas.of_junction.size, self.steps.count)]
+        found = cheapest_by_cases(
+            counted.program, areas, root, self._cases, self._open, below_usd, self._seconds_left
+        )
+        if found is None:
+            return None
+        # what is learned in a search makes no branch cheaper, and its limit falls: others stay dear
+        self._open = found.open_
+        if not found.is_complete:  # too many to be told apart at this demand
+            self._cases = None
+            return None
+        return found
+
     def _slack(self) -> float:
         return self._gap() * abs(self.bound_usd)
 
@@ -208,10 +238,17 @@ class PatternSearch:
         return self._counted is not None
 
     def is_confirmed(self, seconds_left: Callable[[], float]) -> bool:
-        """A second opinion on the bound: another search, on a path of its own, finds no pattern below it."""
-        if self._counted is None:
-            return True  # linear programs alone said so
+        """A second opinion on the bound: another search, on a path of its own, finds no pattern below it.
+
+        What linear programs alone have said needs none, and where they can say it they are asked first.
+        """
+        if self._counted is None or self._is_by_cases:
+            return True
+        self._seconds_left = seconds_left
         below = self.bound_usd * (1 - TUNING.pattern_precision)
+        by_cases = self._by_cases(self._counted, below)
+        if by_cases is not None and by_cases.pattern is None:
+            return True
         bound, pattern = self._counted.program.cheapest_pattern(
             below, _FINEST, max(seconds_left(), 0.0), another_path=not self._another_path
         )
@@ -231,8 +268,12 @@ class PatternSearch:
         return min(self.target_usd, cheapest * (1 + TUNING.pattern_precision))
 
     def _enough(self) -> float:
-        """A bound at this ends the search."""
-        return self._limit() * (1 - 2 * TUNING.pattern_precision)
+        """A bound at this ends the search: by less than the precision below a pattern that was found.
+
+        A target is to be met in full, or a pattern below it found: its answer may be what is needed.
+        """
+        limit = self._limit()
+        return limit if limit == self.target_usd else limit * (1 - 2 * TUNING.pattern_precision)
 
     def _pattern_at(self, burn_mwh: FloatArray) -> PatternBox | None:
         """The pattern of the gas market at a burn, if it is served."""

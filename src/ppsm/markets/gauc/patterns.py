@@ -25,9 +25,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ppsm.arrays import INFINITY, BoolArray, FloatArray, IntArray
+from ppsm.arrays import BoolArray, FloatArray, IntArray
 from ppsm.markets.gauc.areas import AreaMarket, GasAreas
 from ppsm.markets.gauc.relaxation import AskedLevels, Cut
+from ppsm.markets.gauc.rows import Rows
 from ppsm.markets.model.validity import TOLERANCE
 from ppsm.markets.tuning import TUNING
 from ppsm.program import LinearProgram
@@ -265,7 +266,7 @@ class PatternProgram:
         wide = base.with_columns(lower, upper)
         cost = np.zeros(self._width)
         cost[-1] = 1.0
-        rows = _Rows(self._width)
+        rows = Rows(self._width)
         self._add_order(rows, steps)
         self._add_supplies(rows)
         for step in range(self._first, self._last + 1):
@@ -273,7 +274,7 @@ class PatternProgram:
             self._add_minimum_cut(rows, step)
         return wide.with_rows(rows.matrix(), rows.lower(), rows.upper()).with_cost(cost)
 
-    def _add_order(self, rows: "_Rows", steps: IntArray) -> None:
+    def _add_order(self, rows: Rows, steps: IntArray) -> None:
         for step in steps[1:]:
             every = np.arange(self._areas.count)
             here, below = (
@@ -282,7 +283,7 @@ class PatternProgram:
             )
             rows.add_each([(here, 1.0), (below, -1.0)], upper=0.0)
 
-    def _add_supplies(self, rows: "_Rows") -> None:
+    def _add_supplies(self, rows: Rows) -> None:
         """(a), for steps that are open in the root."""
         areas, classes = self._areas, self._steps.supply_class
         every = np.arange(classes.size)
@@ -297,7 +298,7 @@ class PatternProgram:
             lower=0.0,
         )
 
-    def _add_arcs(self, rows: "_Rows", step: int) -> None:
+    def _add_arcs(self, rows: Rows, step: int) -> None:
         """(b)."""
         areas, first = self._areas, self._areas.supply_area.size
         low, high = self._root.lowest, self._root.highest
@@ -316,7 +317,7 @@ class PatternProgram:
             [(first + is_open[~free], 1.0), (down[~free], -capacity), (up[~free], capacity)], lower=0.0
         )
 
-    def _add_minimum_cut(self, rows: "_Rows", step: int) -> None:
+    def _add_minimum_cut(self, rows: Rows, step: int) -> None:
         """(c), and the envelope of its products q p."""
         areas, classes = self._areas, self._steps.supply_class
         weights = np.zeros(self._width)
@@ -359,15 +360,8 @@ class PatternProgram:
         self, target_usd: float, gap: float, seconds: float, *, another_path: bool = False
     ) -> tuple[float, PatternBox | None]:
         """A bound on all patterns below a target, and the cheapest by what the cuts say, in all steps."""
-        count = len(self._cut_rows)
-        program = self._program.with_rows(
-            sp.csr_array(np.array(self._cut_rows).reshape(count, self._width)),
-            np.array(self._cut_constants),
-        )
-        upper = program.column_upper.copy()
-        upper[self._cost_column] = target_usd / TUNING.usd_per_row_unit
         whole = np.zeros(self._width, dtype=bool)
-        whole[self._p0 : self._w0] = True
+        whole[self.reached_columns] = True
         limits = SolveLimits(
             gap=gap,
             seconds=seconds,
@@ -375,59 +369,45 @@ class PatternProgram:
             another_path=another_path,
             lean=True,
         )
-        result = solve_mip_with_highs(
-            MixedIntegerProgram(replace(program, column_upper=upper), whole), limits
-        )
+        result = solve_mip_with_highs(MixedIntegerProgram(self.below(target_usd), whole), limits)
         if result.interrupted:
             raise KeyboardInterrupt
         if result.status is Status.INFEASIBLE:
             return math.inf, None
         bound = -math.inf if result.bound is None else result.bound * TUNING.usd_per_row_unit
-        if result.columns is None:
-            return bound, None
-        reached = np.rint(result.columns[self._p0 : self._w0]).reshape(self._areas.count, self._steps_here)
+        return bound, None if result.columns is None else self.pattern_of(result.columns)
+
+    @property
+    def reached_columns(self) -> IntArray:
+        """Columns that say which areas (rows) reach which of the steps that are open here."""
+        return self._p0 + np.arange(self._w0 - self._p0).reshape(self._areas.count, self._steps_here)
+
+    @property
+    def steps_here(self) -> IntArray:
+        """These steps, by their numbers in all steps."""
+        return self._kept[self._first - 1 : self._last]
+
+    def below(self, target_usd: float) -> LinearProgram:
+        """The relaxation with all cuts so far, of what costs no more than a target."""
+        count = len(self._cut_rows)
+        program = self._program.with_rows(
+            sp.csr_array(np.array(self._cut_rows).reshape(count, self._width)),
+            np.array(self._cut_constants),
+        )
+        upper = program.column_upper.copy()
+        upper[self._cost_column] = target_usd / TUNING.usd_per_row_unit
+        return replace(program, column_upper=upper)
+
+    def largest_columns(self, limit_usd: float) -> FloatArray:
+        """Finite upper bounds of all columns, for costs up to a limit."""
+        upper = self.below(limit_usd).column_upper.copy()
+        flows = self._areas.supply_area.size + np.arange(self._most_flow.size)
+        upper[flows] = np.minimum(upper[flows], self._most_flow)
+        return upper
+
+    def pattern_of(self, columns: FloatArray) -> PatternBox:
+        """The pattern that whole columns say, in all steps."""
+        reached = np.rint(columns[self.reached_columns])
         classes = self._first - 1 + reached.sum(axis=1).astype(np.int64)
         edges = np.concatenate([[0], self._kept, [self._all_steps + 1]])
-        return bound, PatternBox(edges[classes], edges[classes + 1] - 1)
-
-
-class _Rows:
-    """Rows of a program, collected."""
-
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._parts: list[sp.csr_array] = []
-        self._lower: list[FloatArray] = []
-        self._upper: list[FloatArray] = []
-
-    def add_each(
-        self,
-        terms: list[tuple[IntArray, FloatArray | float]],
-        lower: FloatArray | float = -INFINITY,
-        upper: FloatArray | float = INFINITY,
-    ) -> None:
-        """One row for each position of the terms' columns, with weights by row or for all."""
-        count = terms[0][0].size
-        if not count:
-            return
-        rows = np.tile(np.arange(count), len(terms))
-        columns = np.concatenate([columns for columns, _ in terms])
-        weights = np.concatenate([np.broadcast_to(weight, count) for _, weight in terms])
-        self._parts.append(sp.csr_array((weights, (rows, columns)), shape=(count, self._width)))
-        self._lower.append(np.broadcast_to(lower, count))
-        self._upper.append(np.broadcast_to(upper, count))
-
-    def add(self, weights: FloatArray, upper: float) -> None:
-        """One row."""
-        self._parts.append(sp.csr_array(weights[None, :]))
-        self._lower.append(np.array([-INFINITY]))
-        self._upper.append(np.array([upper]))
-
-    def matrix(self) -> sp.csr_array:
-        return sp.csr_array(sp.vstack(self._parts)) if self._parts else sp.csr_array((0, self._width))
-
-    def lower(self) -> FloatArray:
-        return np.concatenate([np.empty(0), *self._lower])
-
-    def upper(self) -> FloatArray:
-        return np.concatenate([np.empty(0), *self._upper])
+        return PatternBox(edges[classes], edges[classes + 1] - 1)

@@ -7,6 +7,7 @@ that :mod:`ppsm.markets.gauc` tells, from cheap to dear, until incumbent and bou
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,12 @@ from numpy.typing import ArrayLike
 from ppsm.arrays import FloatArray, IntArray, frozen_vector
 from ppsm.cases.schema import Case
 from ppsm.markets.gauc.by_patterns import DemandPatterns, PricePatterns
-from ppsm.markets.gauc.deliverable import ServableDemand, deliverable_commitment
+from ppsm.markets.gauc.deliverable import (
+    ServableDemand,
+    all_miss,
+    deliverable_commitment,
+    none_is_deliverable,
+)
 from ppsm.markets.gauc.enumeration import can_enumerate, enumerate_commitments
 from ppsm.markets.gauc.floors import PriceFloors
 from ppsm.markets.gauc.gauc_solution import GaucSolution
@@ -120,10 +126,8 @@ class GasAwareCommitment:
             demand_mwh, len(self.case.deliveries), "the gas demand", names=self.case.delivery_ids
         )
         search = Search(self, float(power_stress), demand, gap, time_limit, progress)
-        try:
+        with suppress(KeyboardInterrupt):  # what there is then is the answer
             search.run(proof=proof)
-        except KeyboardInterrupt:
-            search.finished = False
         if search.best is not None:
             self.share_plan(search.power_stress, search.best.power)
         return search.solution()
@@ -149,7 +153,7 @@ class Search:
         self.best: GameAnswer | None = None
         self.bound, self.bound_from = -math.inf, "nothing"
         self.bound_if_free = -math.inf
-        self.infeasible, self.finished = False, True
+        self.infeasible = False
         self.solved = 0
 
     def left(self) -> float:
@@ -258,23 +262,23 @@ class Search:
         if known is not None and relative_gap(known.objective_usd, known.bound_usd) <= self.gap:
             return known
         if self.left() <= 0:
-            self.finished = False
             return None
         self._say("unit commitment" if not levels.any() else "unit commitment at higher levels")
         commitment = self.followers.commitment
         program = commitment.at(self.power_stress, self.followers.levels.least_at(levels))
         limits = SolveLimits(
             gap=share_of_gap * self.gap,
-            seconds=min(self.left(), TUNING.loop_seconds if levels.any() else math.inf),
+            seconds=self.left(),
+            processor_seconds=TUNING.loop_seconds if levels.any() else math.inf,
             feasibility=TUNING.commitment_feasibility,
         )
         outcome = commitment.solve(program, limits)
         self.solved += 1
         columns, cost, bound = outcome.columns, outcome.objective_usd, outcome.bound_usd
         if outcome.on is None or columns is None or cost is None or bound is None:
-            self.finished &= outcome.status is Status.INFEASIBLE
-            if outcome.status is Status.INFEASIBLE and not levels.any():
-                self.infeasible = True
+            if outcome.status is Status.INFEASIBLE and program is not None and not levels.any():
+                self._say("second opinion")
+                self.infeasible = all_miss(self.followers, program, self.left())
             return None
         offers = self.followers.fewest_offers(columns, levels)
         found = RememberedCommitment(self.power_stress, key, outcome.on, offers, cost, bound, outcome.seconds)
@@ -356,7 +360,8 @@ class Search:
             return None
         self.solved += 1
         if outcome.status is Status.INFEASIBLE and not levels.any():
-            self.infeasible = True
+            self._say("second opinion")
+            self.infeasible = none_is_deliverable(self.followers, self.power_stress, self.demand, self.left())
         if outcome.columns is None:
             return None
         if outcome.bound_usd is not None and not levels.any():
@@ -446,7 +451,6 @@ class Search:
         self.solved += result.commitments
         self._offer(result.answer)
         self._raise_bound(result.bound_usd, "enumeration of commitments")
-        self.finished &= result.finished
         self.infeasible = self.best is None and result.finished
 
     def solution(self) -> GaucSolution:

@@ -215,7 +215,7 @@ class UnitCommitment:
         self.on_columns: IntArray = read.variables["on"].transpose("fleet", "hour").values
         self._accepted = read.variables["accepted_mw"].transpose("fleet", "block", "hour").values
         self._least_rows = read.constraints["least_output"].transpose("fleet", "hour").values
-        self._balance = read.constraints["bus_balance"].transpose("hour", "bus").values
+        self.balance_rows: IntArray = read.constraints["bus_balance"].transpose("hour", "bus").values
         has_reserve = case.reserve_fraction > 0
         self._reserve = read.constraints["reserve"].values if has_reserve else np.empty(0, dtype=np.int64)
         self.link_fleets = np.array(
@@ -258,7 +258,7 @@ class UnitCommitment:
         """The program at a stress, at level 0."""
         shift = np.zeros(self.program.shape[0])
         load = self.system.load_mw(power_stress).transpose("hour", "bus").values
-        shift[self._balance] = load
+        shift[self.balance_rows] = load
         if self._reserve.size:
             demand = self.system.case.load_mw(power_stress).sum(axis=1)
             shift[self._reserve] = self.system.case.reserve_fraction * demand
