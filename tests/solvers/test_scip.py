@@ -47,7 +47,7 @@ def test_a_search_that_is_left_at_every_node_stays_the_same() -> None:
 
 @pytest.mark.parametrize("game", [a_game(), integer_game(15, 15, 30, 0.2, 19)])
 def test_who_doubts_a_claim_searches_as_if_nobody_had_before(game: BilevelProgram) -> None:
-    """SCIP keeps how it branched on sets that were apart; with presolve, which joins them, that is no help."""
+    """SCIP keeps how it branched on sets that were apart; where presolve joins them that is no help."""
     problem, limits = sos1(build_kkt(game)).problem, SolveLimits(feasibility=1e-7)
     search = ScipSearch(problem, limits)
     found = search.run(60.0)

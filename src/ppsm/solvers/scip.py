@@ -56,8 +56,8 @@ class ScipSearch:
     It is left between two nodes: taken up after a time limit has cut off the LP of a node, SCIP 10 was seen
     to branch on without LPs, its bound at a standstill. Where its LP solver gives up on a tight tolerance,
     the search begins anew with a looser one, at last with all settings as SCIP has them; so
-    results say whether presolve had a part in them. A claim without integers is doubted in the model that made
-    it, which takes as long to build as small games to search.
+    results say whether presolve had a part in them. A claim without integers is doubted in the model that
+    made it, which takes as long to build as small games to search.
     """
 
     def __init__(self, problem: MixedIntegerProgram, limits: SolveLimits) -> None:
