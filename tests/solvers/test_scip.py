@@ -1,8 +1,11 @@
 """Searches by SCIP: what they are left and taken up again for, and rows as they were meant."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from benchmarks.random_games import integer_game
 
 from ppsm.bilevel.kkt import build_kkt
 from ppsm.bilevel.methods.scip_forms import sos1
@@ -40,6 +43,22 @@ def test_a_search_that_is_left_at_every_node_stays_the_same() -> None:
     assert turns > 5
     assert result.nodes == at_once.nodes
     assert result.objective == at_once.objective
+
+
+@pytest.mark.parametrize("game", [a_game(), integer_game(15, 15, 30, 0.2, 19)])
+def test_who_doubts_a_claim_searches_as_if_nobody_had_before(game: BilevelProgram) -> None:
+    """SCIP keeps how it branched on sets that were apart; where presolve joins them that is no help."""
+    problem, limits = sos1(build_kkt(game)).problem, SolveLimits(feasibility=1e-7)
+    search = ScipSearch(problem, limits)
+    found = search.run(60.0)
+    assert found.objective is not None
+    doubts = replace(limits, another_path=True, doubts_itself=True)
+    cutoff = found.objective + 1e-3
+    search.doubt(cutoff, doubts)
+    again = search.run(60.0)
+    fresh = ScipSearch(replace(problem, cutoff=cutoff), doubts).run(60.0)
+    assert again.objective == pytest.approx(found.objective, rel=1e-6)
+    assert again.nodes == fresh.nodes
 
 
 def test_rows_have_both_sides_and_the_sum_of_double_entries() -> None:

@@ -62,7 +62,7 @@ class Claim:
 
     ``is_bounded`` says that the relaxation is known to be bounded, so that a solver may be given its cost;
     ``presolved`` that SCIP made the claim and its presolve had a part in it. ``scip`` is the search by SOS1
-    sets that made it, whose model can be asked again.
+    sets that made it, whose model can be asked again (without integers, else one like it).
     """
 
     cutoff: float | None

@@ -140,6 +140,8 @@ class Tuning:
     """A follower with more columns than this has too many vertices to look at any."""
     many_sides: int = 1_500
     """With more sides than this bounds are proven from what is known at once, without an LP for each."""
+    clear_price: float = 1e-3
+    """A price above this, which a column's cost asks for, makes its row tight whatever a tolerance is."""
     ill_conditioned: float = 1e10
     """A basis whose condition is above this is too close to singular to trust a verdict."""
     singular: float = 1e15

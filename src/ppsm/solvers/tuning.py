@@ -41,9 +41,9 @@ class SolverTuning:
     than they save),"""
     node_cuts: int = 1
     """and so many at other nodes: trees of large games become a third as large."""
-    tightenings: int = 2
-    """So often are bounds tightened by what pairs imply before the search: once makes trees many times as
-    large, SCIP's five times take longer than small games."""
+    tightenings: int = 1
+    """So often are bounds tightened by what pairs imply before the search: not at all makes trees up to a
+    hundred times as large, SCIP's five times take longer than small games."""
 
     # PIQP and Clarabel
     qp_tolerance: float = 1e-9

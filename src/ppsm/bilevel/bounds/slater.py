@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray, SparseMatrix
+from ppsm.bilevel.bounds.lone_columns import with_lone_columns_bounded
 from ppsm.bilevel.kkt import KktSystem
 from ppsm.bilevel.tuning import TUNING
 from ppsm.program import LinearProgram
@@ -70,10 +71,12 @@ def slater_row(
 
 
 def bounded(kkt: KktSystem, deadline: float) -> tuple[KktSystem, PersistentLp | None] | None:
-    """The system, with what Slater's row says where the relaxation is unbounded; None where it stays so.
+    """The system, with bounds that follow where the relaxation may be unbounded; None where it stays so.
 
     Beside it the LP of its relaxation, solved, where it took one to tell.
     """
+    if may_be_unbounded(kkt.relaxation):
+        kkt = replace(kkt, relaxation=with_lone_columns_bounded(kkt))
     for relaxation in chain((kkt.relaxation,), _bounded_by_slater(kkt, deadline)):
         lp: PersistentLp | None = None
         if may_be_unbounded(relaxation):
