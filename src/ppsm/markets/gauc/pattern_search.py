@@ -93,6 +93,7 @@ class PatternSearch:
         self._counted: CountedPatterns | None = None
         self._is_coarse, self._is_by_cases = True, False
         self._open: list[Branch] | None = None
+        self._dear_from_usd = math.inf
         self.is_refuted, self._another_path = False, False
         self._near: tuple[IntArray, int] | None = None
         self.turns = 0
@@ -204,15 +205,15 @@ class PatternSearch:
         if self._cases is None or not math.isfinite(below_usd):
             return None
         areas, root = self._market.areas, counted.space.root
-        if self._open is None:
+        if self._open is None or below_usd > self._dear_from_usd:
             self._open = [self._cases.everything(areas.of_junction.size, self.steps.count)]
         found = cheapest_by_cases(
             counted.program, areas, root, self._cases, self._open, below_usd, self._seconds_left
         )
         if found is None:
             return None
-        # what is learned in a search makes no branch cheaper, and its limit falls: others stay dear
-        self._open = found.open_
+        # what is learned in a search makes no branch cheaper: what was dear stays dear below a lower limit
+        self._open, self._dear_from_usd = found.open_, below_usd
         if not found.is_complete:  # too many to be told apart at this demand
             self._cases = None
             return None
