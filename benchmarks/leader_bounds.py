@@ -55,10 +55,11 @@ def read(file: Path) -> list[Solved]:
     if not file.exists():
         return []
     with file.open(newline="") as stream:
-        return [
-            Solved(**{name: int(text) if name == "step" else float(text) for name, text in row.items()})
-            for row in csv.DictReader(stream)
-        ]
+        rows = list(csv.reader(stream))[1:]
+    return [
+        Solved(float(alpha), float(power), float(gas), int(step), float(proven), float(found))
+        for alpha, power, gas, step, proven, found in rows
+    ]
 
 
 def keep(file: Path, row: Solved) -> None:
