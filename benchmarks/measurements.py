@@ -6,8 +6,7 @@ the entries are then off. Measured are the entries alone; entries and total, or 
 over all splits; entries and the market's value, whose sensitivity is the price cap times alpha; entries and
 what they cost at the prices that the noisy entries lead to. Beside them stands what no release with this
 promise can do better (:mod:`benchmarks.least_error`).
-``--figure FILE`` draws the effect of the split; ``--leader`` bounds the error of the leader's cost instead,
-in cells where it feels what gas costs (half an hour), and so in the mean of all cells.
+``--figure FILE`` draws the effect of the split.
 """
 
 import argparse
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.least_error import least_mean_error, least_relative_error
+from benchmarks.least_error import least_mean_error
 from ppsm.arrays import FloatArray
 from ppsm.cases import load_case
 from ppsm.coordinations import GaucCoordination
@@ -26,24 +25,16 @@ from ppsm.figures import save_figure
 from ppsm.figures.colours import BLUE, GREEN, VERMILION
 from ppsm.figures.style import new_figure
 from ppsm.games.follower import Follower
-from ppsm.markets import GasAwareCommitment
 from ppsm.privacy import LaplaceMechanism, Sensitive
 from ppsm.privacy.measurements import best_share
 
 CELLS = ((0.30, 0.1), (0.36, 0.5), (0.48, 0.7), (0.48, 1.1), (0.60, 1.3))
-# Where the leader holds plants back to stay below a step of supply, or pays for it, of all cells of the grid.
-FELT = ((0.42, 0.9), (0.48, 0.7), (0.36, 0.7), (0.48, 0.9), (0.54, 0.9))
-GRID = 42
 ALPHAS = (10.0, 100.0, 1000.0)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 TOTAL, ZONES = "total", "zones"
 # Steps of alpha to either side in which somebody may want to tell demands apart.
 CHAIN = 8
-# Of the leader's cost, of which differences of a per cent are looked at, and what a proof of it may take.
-GAP, PROOF_SECONDS = 2e-4, 300.0
 Errors = tuple[float, float]
-# Of a demand: numbers, or None where there are none.
-Figure = Callable[[FloatArray], float | tuple[float, float] | None]
 
 
 class Market:
@@ -102,42 +93,28 @@ class Market:
 
     def least_error(self, alpha: float) -> float:
         """Per cent of the value that any release is off by in the mean on the worst of some demands."""
-        return 100.0 * least_mean_error(self._along(alpha, self._value), 1.0) / self.value
-
-    def least_leader_error(self, alpha: float, game: GasAwareCommitment) -> float:
-        """The same of the leader's cost, whatever it is between what was found and what is proven."""
-
-        def cost(demand: FloatArray) -> tuple[float, float] | None:
-            found = game.solve(self.power_stress, demand, gap=GAP, time_limit=PROOF_SECONDS)
-            if found.bound_usd is None or found.leader_cost_usd is None:
-                return None
-            return found.bound_usd, found.leader_cost_usd
-
-        low, high = self._along(alpha, cost).T
-        return 100.0 * max(least_relative_error(low, high, 1.0), 0.0)
+        return 100.0 * least_mean_error(self._values_along(alpha), 1.0) / self.value
 
     def _value(self, demand: FloatArray) -> float | None:
         found = self.follower.solve(demand)
         return found.value if found.status.has_answer else None
 
-    def _along(self, alpha: float, figure: Figure) -> FloatArray:
-        """Figures of demands of which each differs from the next in one entry by at most alpha.
+    def _values_along(self, alpha: float) -> FloatArray:
+        """The value at demands of which each differs from the next in one entry by alpha.
 
-        The true demand is in the middle; to either side it goes on as long as there is a figure.
+        The true demand is in the middle; to either side it goes on as long as there is a value.
         """
-        below, above = (list(self._known(self._moved(step), figure)) for step in (-alpha, alpha))
-        (here,) = self._known([self.demand], figure)
-        return np.array([*below[::-1], here, *above])
+        below, above = (list(self._values(self.moved(step))) for step in (-alpha, alpha))
+        return np.array([*below[::-1], self.value, *above])
 
-    @staticmethod
-    def _known(demands: Iterable[FloatArray], figure: Figure) -> Iterator[float | tuple[float, float]]:
+    def _values(self, demands: Iterable[FloatArray]) -> Iterator[float]:
         for demand in demands:
-            found = figure(demand)
+            found = self._value(demand)
             if found is None:
                 return
             yield found
 
-    def _moved(self, step: float) -> Iterator[FloatArray]:
+    def moved(self, step: float) -> Iterator[FloatArray]:
         """One entry after the other moves, always that which matters most to the market's value."""
         demand = self.demand
         for _ in range(CHAIN):
@@ -196,27 +173,11 @@ def draw(rows: list[tuple[float, str, Errors]], chosen: dict[float, float], path
     save_figure(figure, path)
 
 
-def leader_bounds() -> None:
-    """Print the least error of the leader's cost, cell by cell, and what it makes of the mean of all."""
-    game = GasAwareCommitment(load_case("northeast"))
-    for alpha in ALPHAS[1:]:
-        together = 0.0
-        for cell in FELT:
-            least = Market(*cell).least_leader_error(alpha, game)
-            together += least
-            print(f"{alpha:>6g} MWh  {cell}  leader {least:6.3f} % at the least", flush=True)
-        print(f"{alpha:>6g} MWh  mean of {GRID} cells {together / GRID:7.4f} % at the least", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=30)
     parser.add_argument("--figure", type=Path, default=None)
-    parser.add_argument("--leader", action="store_true")
     options = parser.parse_args()
-    if options.leader:
-        leader_bounds()
-        return
     markets = [Market(*cell) for cell in CELLS]
     chosen = {alpha: best_share(alpha, *markets[0].bounds) for alpha in ALPHAS}
     rows = []
