@@ -201,8 +201,9 @@ class Tuning:
     # --- searches that take turns (search/players.py) ---
     # So many steps has the first turn; then turns double.
     first_turn: float = 60.0
-    # What a search gets of a turn while another one's bound is better.
+    # What a search gets of its first turn while another one's bound is better, and of later ones at least.
     lagging: float = 0.4
+    least_share: float = 0.1
 
     # --- the lower side of the value band (search/lower_side.py) ---
     # Steps from a point to its own dual's half-space, and the share that each has to gain.
@@ -297,9 +298,12 @@ class Tuning:
     gap_room: float = 1.001
     # A gap of zero counts as this where an objective is called too small to have one.
     least_limit_of_gap: float = 1e-12
-    # A search that is not over after the first share of its time starts again; after the other one of the two
-    # attempts is gone on with.
+    # A search that is not over after the first share of its time starts again, unless what its bound lacks is
+    # now at most a share of what it lacked at a part of that time; after the last one of the two attempts is
+    # gone on with.
     restart: float = 0.15
+    rises: float = 0.7
+    stalls: float = 0.4
     settled: float = 0.45
     # With this gap (of squares) the first faithful point ends a search, unless it is far away.
     feasibility_gap: float = 1.0

@@ -75,11 +75,11 @@ class _Seat:
 
 
 class Restarting:
-    """The two trees, which start again after a share of the time, with the best incumbent so far.
+    """The two trees, which start again where they have come to a halt, with the best incumbent so far.
 
     Which sides a tree splits first depends on the last digits of LPs. Most are small; of one that is not
-    another attempt, from other bases, is small as a rule. Where both are large, as in wide bands, the one
-    whose bound is better is gone on with.
+    another attempt, from other bases, is small as a rule. One whose bound rises is left alone, as large trees
+    of wide bands are; where two have come to nothing the one whose bound is better is gone on with.
     """
 
     def __init__(
@@ -118,9 +118,15 @@ class Restarting:
         self._search.offer(candidate)
 
     def steps(self) -> Iterator[None]:
-        """Search node by node, from the start again after a share of the time; then go on where it leads."""
+        """Search node by node, perhaps from the start again; then go on where it leads."""
         steps = self._search.steps()
+        if (yield from self._for_a_share(steps, TUNING.stalls * TUNING.restart)):
+            return
+        missing = self._missing
         if (yield from self._for_a_share(steps, TUNING.restart)):
+            return
+        if self._missing < TUNING.rises * missing:
+            yield from self._for_a_share(steps, INFINITY)
             return
         steps_of_first = steps
         self._turn_to(self._fresh())
@@ -132,6 +138,12 @@ class Restarting:
             self._turn_to(first)
             steps = steps_of_first
         yield from self._for_a_share(steps, INFINITY)
+
+    @property
+    def _missing(self) -> float:
+        """What the bound of this attempt lacks of its best point."""
+        found = self._search.outcome()
+        return INFINITY if found.incumbent is None else found.incumbent.objective - found.bound
 
     def _turn_to(self, search: TwoTrees) -> None:
         """Go on with another attempt, which has to beat the best point of this one."""
@@ -214,9 +226,7 @@ def search_by_turns(
     turn = TUNING.first_turn
     while seats:
         for seat in tuple(seats):
-            # One that proves nothing before its end does not lag behind.
-            lags = -INFINITY < seat.bound < max(one.bound for one in seats)
-            share = TUNING.lagging if seat.player and lags else 1.0
+            share = _share(seat, max(one.bound for one in seats), best)
             stop = started + _allowed(limits, best)
             alone = len(seats) == 1
             steps = INFINITY if alone else max(1.0, share * turn)
@@ -236,6 +246,21 @@ def search_by_turns(
                 return _open_outcome(best, bound, _nodes(everybody))
         turn *= 2
     return _open_outcome(best, bound, _nodes(everybody))
+
+
+def _share(seat: _Seat, best_bound: float, best: Incumbent | None) -> float:
+    """What a search gets of a turn: the less the more its bound lacks, compared with the best one.
+
+    One that proves nothing before its end does not lag behind; one that sits down late does at first.
+    """
+    if seat.player is None:
+        return TUNING.lagging if best_bound > -INFINITY else 1.0
+    if not -INFINITY < seat.bound < best_bound:
+        return 1.0
+    if best is None:
+        return TUNING.lagging
+    share = (best.objective - best_bound) / (best.objective - seat.bound)
+    return max(TUNING.least_share, share)
 
 
 def _allowed(limits: SearchLimits, best: Incumbent | None) -> float:
