@@ -154,3 +154,33 @@ def test_a_search_ends_after_seconds_of_the_processor_with_what_it_has() -> None
     assert found.bound is not None
     assert found.objective is not None
     assert found.bound < found.objective
+
+
+def test_a_solve_is_given_up_once_nothing_costs_less_and_goes_on_later() -> None:
+    # HiGHS looks at the bound now and then, so that a small LP would be over before
+    rng = np.random.default_rng(0)
+    each = 20
+    matrix = np.vstack([np.kron(np.eye(each), np.ones(each)), np.kron(np.ones(each), np.eye(each))])
+    needed = rng.uniform(1.0, 2.0, each)
+    lp = PersistentLp(
+        LinearProgram.from_arrays(
+            cost=rng.uniform(1.0, 2.0, each**2),
+            matrix=matrix,
+            row_lower=np.append(np.full(each, -np.inf), needed),
+            row_upper=np.append(np.full(each, 1.6), np.full(each, np.inf)),
+        )
+    )
+    lp.skip_presolve()
+    last = np.array([2 * each - 1])
+    optimum = lp.solve().objective
+    for more in (3.0, 100.0):  # dearer, and not to be had at all
+        lp.stop_above(0.9 * optimum)
+        lp.forget()
+        lp.set_row_bounds(last, np.array([more]), np.array([np.inf]))
+        stopped = lp.solve()
+        assert (stopped.status, stopped.columns.size) == (Status.NO_INCUMBENT, 0)
+        assert stopped.objective == 0.9 * optimum
+    lp.stop_above(math.inf)
+    assert lp.solve().status is Status.INFEASIBLE
+    lp.set_row_bounds(last, needed[-1:], np.array([np.inf]))
+    assert lp.solve().objective == pytest.approx(optimum)

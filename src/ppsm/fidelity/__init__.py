@@ -19,7 +19,8 @@ dual has its prices in theirs, the nearest to the one that was released. How it 
     splitting prices: ``search/two_trees.py``. The plain tree over sides (``search/side_tree.py``) works on
     warm LPs, with tangents for squares (``DistanceLp`` in ``bounds/convex.py``), for any distance and band.
     Where prices are bounded and the distance is no sum of squares, as in l1, these LPs hold duals as well,
-    with strong duality as a row (``bounds/duality_lp.py``, ``search/duality_tree.py``).
+    with strong duality as a row (``bounds/duality_lp.py``, ``search/duality_tree.py``). Which multipliers are
+    positive in every dual is mostly seen without an LP (``bounds/multiplier_ranges.py``).
     Searches take turns and share what they find (``search/players.py``).
 6.  *The lower side of the value band* without a price band (PPSM_p) is reverse-convex. Walking from
     dual to dual finds an answer (``search/lower_side.py``). LPs over duals whose prices are split at the

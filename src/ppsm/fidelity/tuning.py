@@ -44,7 +44,17 @@ class Tuning:
     # Below this objective the moves are small beside the data as well, and are measured by their own size.
     small_objective: float = 1e-6
 
+    # --- ranges of multipliers (bounds/multiplier_ranges.py) ---
+    # Rounds over all rows, and the widest range that is worth keeping. A multiplier that is at least the
+    # third number in every dual is positive, whatever rounding does. Of so few sides LPs are asked at once.
+    range_rounds: int = 10
+    widest_range: float = 1e4
+    surely_positive: float = 1e-6
+    many_forced: int = 10
+
     # --- the relaxation by tangents (bounds/convex.py) ---
+    # The objective is counted in no smaller unit than this: with costs of 1e9 HiGHS gives up.
+    least_unit: float = 1e-3
     # Tangents to begin with, as shares of the distance of the relaxed optimum.
     first_tangents: tuple[float, ...] = (-1.0, -0.3, 0.3, 1.0)
     # Rounds of tangents in one solve, and in one of a leaf; what they may miss of the gap, or of what is
@@ -191,8 +201,9 @@ class Tuning:
     # --- searches that take turns (search/players.py) ---
     # So many steps has the first turn; then turns double.
     first_turn: float = 60.0
-    # What a search gets of a turn while another one's bound is better.
+    # What a search gets of its first turn while another one's bound is better, and of later ones at least.
     lagging: float = 0.4
+    least_share: float = 0.1
 
     # --- the lower side of the value band (search/lower_side.py) ---
     # Steps from a point to its own dual's half-space, and the share that each has to gain.
@@ -287,8 +298,13 @@ class Tuning:
     gap_room: float = 1.001
     # A gap of zero counts as this where an objective is called too small to have one.
     least_limit_of_gap: float = 1e-12
-    # A search that is not over after these shares of its time starts again.
-    restarts: tuple[float, ...] = (0.15, 0.45)
+    # A search that is not over after the first share of its time starts again, unless what its bound lacks is
+    # now at most a share of what it lacked at a part of that time; after the last one of the two attempts is
+    # gone on with.
+    restart: float = 0.15
+    rises: float = 0.7
+    stalls: float = 0.4
+    settled: float = 0.45
     # With this gap (of squares) the first faithful point ends a search, unless it is far away.
     feasibility_gap: float = 1.0
     # Bands that can be widened have this share of the time to show a faithful point, each wider one the

@@ -47,6 +47,7 @@ _STATUS = {
     highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
     highspy.HighsModelStatus.kTimeLimit: Status.NO_INCUMBENT,
     highspy.HighsModelStatus.kInterrupt: Status.NO_INCUMBENT,
+    highspy.HighsModelStatus.kObjectiveBound: Status.NO_INCUMBENT,
 }
 
 # What pays where a search is long: searches within the search, and new starts.
@@ -100,7 +101,10 @@ def _pass(highs: highspy.Highs, program: LinearProgram, integer: IntArray | None
 
 @dataclass(frozen=True, eq=False)
 class LpSolution:
-    """A solved LP; primal and dual parts are there exactly when the status is ``PROVEN_OPTIMAL``."""
+    """A solved LP; primal and dual parts are there exactly when the status is ``PROVEN_OPTIMAL``.
+
+    The objective is too, and where :meth:`PersistentLp.stop_above` stopped it: it is a bound then.
+    """
 
     status: Status
     objective: float
@@ -156,6 +160,7 @@ class PersistentLp:
         _set_tolerance(self._highs, feasibility)
         self._usual = dict(_USUAL)
         self._may_presolve, self._may_give_up = True, False
+        self._enough = math.inf
         self._set(self._usual)
         _pass(self._highs, program)
         change_rows, change_columns = self._highs.changeRowsBounds, self._highs.changeColsBounds
@@ -183,6 +188,14 @@ class PersistentLp:
         """Give up every solve (``NO_INCUMBENT``) after so many iterations of the simplex method."""
         self._may_give_up = True
         self._highs.setOptionValue("simplex_iteration_limit", iterations)
+
+    def stop_above(self, objective: float) -> None:
+        """Give up a solve (``NO_INCUMBENT``) once no point costs less than this; infinite: never.
+
+        The dual simplex sees it early, if it looks in time. The solution's objective is this then.
+        """
+        self._enough = objective
+        self._highs.setOptionValue("objective_bound", objective)
 
     def stay_inside(self) -> None:
         """Use the interior-point method from now on, and leave its solution inside the optimal face."""
@@ -248,7 +261,8 @@ class PersistentLp:
             status = self._retry_cold()
         if _STATUS[status] is not Status.PROVEN_OPTIMAL:
             nothing = np.empty(0)
-            return LpSolution(_STATUS[status], math.nan, nothing, nothing, nothing)
+            proven = self._enough if status == highspy.HighsModelStatus.kObjectiveBound else math.nan
+            return LpSolution(_STATUS[status], proven, nothing, nothing, nothing)
         solution = self._highs.getSolution()
         return LpSolution(
             status=Status.PROVEN_OPTIMAL,

@@ -1,11 +1,17 @@
 """The relaxation as an LP that stays alive: tangents never promise more than squares keep."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from ppsm.errors import SolverError
 from ppsm.fidelity.bounds.convex import DistanceLp, Relaxation
+from ppsm.fidelity.restore import Restorer
 from ppsm.fidelity.scaled import Core
-from tests.fidelity.markets import one_node_core
+from ppsm.solvers.highs import LpSolution
+from ppsm.status import Status
+from tests.fidelity.markets import Instance, one_node_core
 from tests.fidelity.nodes import Problem, node_optimum
 
 NONE = np.empty(0, dtype=np.int64)
@@ -97,3 +103,32 @@ def test_absolute_distances_need_no_tangents(seed: int) -> None:
     if point is not None and exact is not None:
         assert point.bound == pytest.approx(exact.objective, rel=1e-5, abs=1e-6)
         assert core.objective(point.parameter) == pytest.approx(point.bound, rel=1e-6, abs=1e-7)
+
+
+def test_what_cannot_be_better_is_told_from_what_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = one_node_core(0.8, (0.693, 0.707), None)
+    lp = _around(core, 1.3)
+    nothing = np.empty(0)
+    stopped = LpSolution(Status.NO_INCUMBENT, 0.1 / lp._unit, nothing, nothing, nothing)
+    with monkeypatch.context() as patched:
+        patched.setattr(lp._lp, "solve", lambda: stopped)
+        beaten = lp.solve(FULL, enough=0.1)
+        assert beaten is not None
+        assert beaten.bound == 0.1
+        # a limit that is none of ours proves nothing
+        patched.setattr(lp._lp, "solve", lambda: replace(stopped, objective=np.nan))
+        with pytest.raises(SolverError):
+            lp.solve(FULL, enough=0.1)
+    assert lp.solve(np.array([2, 3]), enough=0.1) is None
+    exact = lp.solve(FULL)  # nothing is enough here
+    assert exact is not None
+    assert exact.bound == pytest.approx(0.493**2, rel=1e-4)
+
+
+def test_costs_stay_moderate_where_the_relaxation_misses_nothing() -> None:
+    instance = Instance(12, kind=0)
+    restorer = Restorer(instance.follower)
+    core = restorer.core(instance.released, instance.bands, instance.public_bounds, "l1", None)
+    lp = DistanceLp(core, core.reference, gap=1e-6)
+    # in units of no distance at all they would be 1e9, of which HiGHS ends LPs without a verdict
+    assert np.abs(lp._lp.program.cost).max() <= 1e4

@@ -1,5 +1,6 @@
 """Searches that take turns: who goes on for how long, what they tell each other, and what is claimed."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -65,12 +66,22 @@ class Fake:
 def test_turns_double_and_who_lags_gets_less() -> None:
     first, lagging = int(TUNING.first_turn), TUNING.lagging
     ahead, behind = Fake([2.0] * 10**4), Fake([1.0] * 10**4)
-    limits = SearchLimits(seconds=1000.0, nodes=int((3 + 1 + 2 * lagging + 0.5) * first))
+    limits = SearchLimits(seconds=1000.0, nodes=int((3 + 3 * lagging + 0.5) * first))
     search_by_turns(limits, [lambda: ahead, lambda: behind])
-    # a player that has not sat down yet lags behind nobody; the third turn is cut short by the nodes
+    # a player that sits down late lags behind; the third turn is cut short by the nodes
     assert ahead.turns[:2] == [first, 3 * first]
-    assert behind.turns[:2] == [first, int((1 + 2 * lagging) * first)]
+    assert behind.turns[:2] == [int(lagging * first), int(3 * lagging * first)]
     assert ahead.nodes + behind.nodes == limits.nodes
+
+
+def test_a_bound_that_lacks_twice_as_much_is_worth_half_a_turn() -> None:
+    first = int(TUNING.first_turn)
+    ahead, behind, lost = (Fake([bound] * 10**4) for bound in (8.0, 6.0, -990.0))
+    limits = SearchLimits(seconds=1000.0, nodes=12 * first)
+    search_by_turns(limits, [lambda: ahead, lambda: behind, lambda: lost], incumbent(10.0))
+    assert ahead.turns[1] - ahead.turns[0] == 2 * first
+    assert behind.turns[1] - behind.turns[0] == first
+    assert lost.turns[1] - lost.turns[0] == pytest.approx(TUNING.least_share * 2 * first, abs=1)
 
 
 def test_a_point_of_one_is_what_the_others_have_to_beat() -> None:
@@ -155,6 +166,38 @@ def test_honest_players_make_honest_claims(seed: int) -> None:
     assert (outcome.incumbent is None) == (not found)
     assert outcome.incumbent is None or outcome.incumbent.objective == min(found)
     assert outcome.nodes == sum(each.nodes for each in players) <= limits.nodes
+
+
+def _restarted(monkeypatch: pytest.MonkeyPatch, *attempts: Fake) -> Restarting:
+    """Two trees of which each step takes a second of 100, until they are over."""
+    waiting, core = list(attempts), Problem(0, kind=0)
+    monkeypatch.setattr(Restarting, "_fresh", lambda _: waiting.pop(0))
+    monkeypatch.setattr(Fake, "incumbent", property(lambda fake: fake.best), raising=False)
+    monkeypatch.setattr(time, "perf_counter", lambda: float(sum(one.nodes for one in attempts)))
+    player = Restarting(core.core, core.lps, SearchLimits(seconds=100.0), core.restorer.matrices)
+    player.offer(incumbent(10.0))
+    for _ in player.steps():
+        pass
+    return player
+
+
+def test_a_tree_whose_bound_rises_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    rising = Fake(np.linspace(0.0, 9.0, 20).tolist() + [9.0] * 80)
+    player = _restarted(monkeypatch, rising)
+    assert player.nodes == rising.nodes == 100
+
+
+def test_of_two_trees_at_a_halt_the_better_one_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for better in (0, 1):
+        attempts = [Fake([2.0 + 3.0 * (number == better)] * 100) for number in range(2)]
+        player = _restarted(monkeypatch, *attempts)
+        assert attempts[1].offered[0] == 10.0
+        assert attempts[better].nodes == 100
+        assert attempts[1 - better].nodes < 40
+        found = player.outcome()
+        assert (found.bound, found.nodes) == (5.0, sum(one.nodes for one in attempts))
 
 
 @pytest.mark.parametrize("seed", range(6))

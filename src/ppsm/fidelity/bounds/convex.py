@@ -272,10 +272,11 @@ class DistanceLp:
         self._curved = np.flatnonzero(curvature)
         self._curvature = curvature[self._curved]
         self._width = curvature.size
-        # The objective is counted in units of its own size, so that tolerances mean the same everywhere.
+        # The objective is counted in units of its own size, so that tolerances mean the same everywhere;
+        # where that is not known, since the relaxation misses nothing, costs must not become huge.
         reach = self._moves_at(around)
         size = float(self._curvature @ reach**2 + core.weight @ np.abs(around - core.reference))
-        self._unit = max(size, TUNING.least_size)
+        self._unit = max(size, TUNING.least_unit)
         self._lp = PersistentLp(self._program())
         self._lp.skip_presolve()
         self._rows = np.arange(core.follower.program.shape[0] + 1)
@@ -290,7 +291,8 @@ class DistanceLp:
     ) -> NearPoint | None:
         """The optimum with some sides tight; None where nothing is left.
 
-        Tangents are added until they miss little of what is missing to a bound that is ``enough``.
+        Tangents are added until they miss little of what is missing to a bound that is ``enough``. Where
+        there is none below that, there may be no point to look at: the released one stands in for it.
         """
         follower = self.core.follower
         row_lower, row_upper, column_lower, column_upper = follower.bounds(self.core.shift, tight=tight)
@@ -302,10 +304,13 @@ class DistanceLp:
             np.append(row_upper, self.core.value_upper),
         )
         self._lp.set_column_bounds(self._columns, column_lower, column_upper)
+        self._lp.stop_above((enough - self.core.constant) / self._unit)
         for rest in reversed(range(rounds)):
             solution = self._lp.solve()
             if solution.status is Status.INFEASIBLE:
                 return None
+            if solution.status is Status.NO_INCUMBENT and np.isfinite(solution.objective):
+                return NearPoint(enough, self.core.reference, np.zeros(self._answers))
             if not solution.status.has_answer:
                 raise SolverError("the relaxation by tangents has no optimum.")
             bound = self._unit * solution.objective + self.core.constant

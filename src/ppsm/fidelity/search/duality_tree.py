@@ -52,7 +52,7 @@ class DualityTree(SideTree):
     def _at_root(self, node: SideNode) -> SideNode | None:
         """The root with its own LP, and with every side tight whose multiplier is positive in all duals."""
         point = self.solved(node.tight, node.zero, self.cutoff())
-        if point is None or point.multipliers is None:
+        if point is None or self.beaten(point.bound) or point.multipliers is None:
             return None
         self.duals.add(point.multipliers)
         positive = self.lps.inequalities[point.multipliers[self.lps.inequalities] > TUNING.zero_multiplier]

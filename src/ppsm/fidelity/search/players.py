@@ -10,7 +10,7 @@ lends their points to other distances.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -75,10 +75,11 @@ class _Seat:
 
 
 class Restarting:
-    """The two trees, which start again after shares of the time, each time with the best incumbent so far.
+    """The two trees, which start again where they have come to a halt, with the best incumbent so far.
 
     Which sides a tree splits first depends on the last digits of LPs. Most are small; of one that is not
-    another attempt, from other bases, is small as a rule.
+    another attempt, from other bases, is small as a rule. One whose bound rises is left alone, as large trees
+    of wide bands are; where two have come to nothing the one whose bound is better is gone on with.
     """
 
     def __init__(
@@ -91,9 +92,10 @@ class Restarting:
     ) -> None:
         self._core, self._lps, self._limits, self._matrices = core, lps, limits, matrices
         self._relaxation = relaxation
-        self._nodes, self._bound, self._spent = 0, -INFINITY, 0.0
+        self._spent = 0.0
         self.stop = INFINITY
         self._search = self._fresh()
+        self._other: TwoTrees | None = None
 
     def _fresh(self) -> TwoTrees:
         band = PriceBox(self._core.price_lower, self._core.price_upper)
@@ -109,34 +111,63 @@ class Restarting:
     @property
     def nodes(self) -> int:
         """Nodes of all attempts."""
-        return self._nodes + self._search.nodes
+        return self._search.nodes + (0 if self._other is None else self._other.nodes)
 
     def offer(self, candidate: Incumbent) -> None:
         """Keep a faithful point if it is the best so far."""
         self._search.offer(candidate)
 
     def steps(self) -> Iterator[None]:
-        """Search node by node, from the start again after each share of the time."""
-        for share in (*TUNING.restarts, INFINITY):
+        """Search node by node, perhaps from the start again; then go on where it leads."""
+        steps = self._search.steps()
+        if (yield from self._for_a_share(steps, TUNING.stalls * TUNING.restart)):
+            return
+        missing = self._missing
+        if (yield from self._for_a_share(steps, TUNING.restart)):
+            return
+        if self._missing < TUNING.rises * missing:
+            yield from self._for_a_share(steps, INFINITY)
+            return
+        steps_of_first = steps
+        self._turn_to(self._fresh())
+        steps = self._search.steps()
+        if (yield from self._for_a_share(steps, TUNING.settled)):
+            return
+        first = self._other
+        if first is not None and first.outcome().bound > self._search.outcome().bound:
+            self._turn_to(first)
+            steps = steps_of_first
+        yield from self._for_a_share(steps, INFINITY)
+
+    @property
+    def _missing(self) -> float:
+        """What the bound of this attempt lacks of its best point."""
+        found = self._search.outcome()
+        return INFINITY if found.incumbent is None else found.incumbent.objective - found.bound
+
+    def _turn_to(self, search: TwoTrees) -> None:
+        """Go on with another attempt, which has to beat the best point of this one."""
+        best, self._other, self._search = self.incumbent, self._search, search
+        if best is not None:
+            search.offer(best)
+
+    def _for_a_share(self, steps: Iterator[None], share: float) -> Generator[None, None, bool]:
+        """Search until a share of the time is spent; whether the search is through."""
+        since = time.perf_counter()
+        for _ in steps:
+            self._spent += time.perf_counter() - since
+            if self._spent > share * self._limits.seconds:
+                return False
+            yield
             since = time.perf_counter()
-            for _ in self._search.steps():
-                self._spent += time.perf_counter() - since
-                if self._spent > share * self._limits.seconds:
-                    break
-                yield
-                since = time.perf_counter()
-                self._search.stop = self.stop
-            else:
-                return
-            found = self.outcome()
-            self._nodes, self._bound = found.nodes, found.bound
-            self._search = self._fresh()
-            self._search.incumbent = found.incumbent
+            self._search.stop = self.stop
+        return True
 
     def outcome(self) -> SearchOutcome:
-        """What is found and proven so far, by all attempts."""
+        """What is found and proven so far, by both attempts."""
         found = self._search.outcome()
-        return replace(found, bound=max(self._bound, found.bound), nodes=self.nodes)
+        bound = -INFINITY if self._other is None else self._other.outcome().bound
+        return replace(found, bound=max(bound, found.bound), nodes=self.nodes)
 
 
 class InSquares:
@@ -195,9 +226,7 @@ def search_by_turns(
     turn = TUNING.first_turn
     while seats:
         for seat in tuple(seats):
-            # One that proves nothing before its end does not lag behind.
-            lags = -INFINITY < seat.bound < max(one.bound for one in seats)
-            share = TUNING.lagging if seat.player and lags else 1.0
+            share = _share(seat, max(one.bound for one in seats), best)
             stop = started + _allowed(limits, best)
             alone = len(seats) == 1
             steps = INFINITY if alone else max(1.0, share * turn)
@@ -217,6 +246,21 @@ def search_by_turns(
                 return _open_outcome(best, bound, _nodes(everybody))
         turn *= 2
     return _open_outcome(best, bound, _nodes(everybody))
+
+
+def _share(seat: _Seat, best_bound: float, best: Incumbent | None) -> float:
+    """What a search gets of a turn: the less the more its bound lacks, compared with the best one.
+
+    One that proves nothing before its end does not lag behind; one that sits down late does at first.
+    """
+    if seat.player is None:
+        return TUNING.lagging if best_bound > -INFINITY else 1.0
+    if not -INFINITY < seat.bound < best_bound:
+        return 1.0
+    if best is None:
+        return TUNING.lagging
+    share = (best.objective - best_bound) / (best.objective - seat.bound)
+    return max(TUNING.least_share, share)
 
 
 def _allowed(limits: SearchLimits, best: Incumbent | None) -> float:

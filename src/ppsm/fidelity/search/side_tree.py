@@ -12,12 +12,14 @@ set of duals, an infeasible LP, a bound, or because it is solved.
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from ppsm.arrays import INFINITY, FloatArray, IntArray
 from ppsm.errors import SolverError
 from ppsm.fidelity.bounds.convex import DistanceLp, NearPoint, Relaxation
+from ppsm.fidelity.bounds.multiplier_ranges import MultiplierRanges
 from ppsm.fidelity.follower_lps import DualPoint, FollowerLps
 from ppsm.fidelity.implied import Decided
 from ppsm.fidelity.problem import SearchLimits
@@ -178,8 +180,19 @@ class SideTree(BestFirst[SideNode]):
 
     def forced(self, violated: IntArray, zero: tuple[int, ...], shift: FloatArray) -> list[int]:
         """The sides whose multiplier is positive in every dual of a node: they are tight."""
+        if violated.size <= TUNING.many_forced:
+            return self._forced_by_lps(violated, zero, shift)
+        positive = self._ranges.least(sides_of(zero))[violated] > TUNING.surely_positive
+        return [*violated[positive].tolist(), *self._forced_by_lps(violated[~positive], zero, shift)]
+
+    @cached_property
+    def _ranges(self) -> MultiplierRanges:
+        return MultiplierRanges(self.core)
+
+    def _forced_by_lps(self, sides: IntArray, zero: tuple[int, ...], shift: FloatArray) -> list[int]:
+        """Those of some sides whose multiplier vanishes in no dual: an LP for each that none met shows."""
         forced = []
-        for side in violated.tolist():
+        for side in sides.tolist():
             if time.perf_counter() > self.stop:
                 break  # those of the rest are tight as well, or not: nothing is claimed
             if self.duals.may_vanish(side, zero):
