@@ -60,6 +60,8 @@ from ppsm.protocol.tuning import TUNING
 T = TypeVar("T")
 
 STEPS, EVALUATION = "own-steps.json", "evaluation.json"
+# What a round is made of, for whoever waits: D~, the decision, D^, the game, the commitment.
+PARTS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +133,13 @@ class LeaderRound:
         """The round that the directory is for, over or not; none where it is new."""
         return next((each.id for each in self.store.rounds() if each.peer == self.follower), None)
 
-    def run(self) -> LeaderResult:
-        """The whole round; the same call goes on with one that was stopped, and repeats one that is over."""
+    def run(self, say: Callable[[str, int], None] | None = None) -> LeaderResult:
+        """The whole round; the same call goes on with one that was stopped, and repeats one that is over.
+
+        ``say`` is told what is waited for, and how many of the ``PARTS`` are done.
+        """
         try:
-            result = self._run()
+            result = self._run(say or (lambda _text, _done: None))
         except BaseException:
             # What ended the round is what its caller must hear, also where a full disk takes no seal either.
             with suppress(OSError, ProtocolError):
@@ -149,17 +154,22 @@ class LeaderRound:
             kept = Transcript(kept_by=self.identity.name, messages=messages)
             write_seal(self.directory, self.identity, kept)
 
-    def _run(self) -> LeaderResult:
+    def _run(self, say: Callable[[str, int], None]) -> LeaderResult:
+        say("asking the follower for D~", 0)
         noisy = self._asked()
+        say("deciding with D~", 1)
         decision, steps = self._decided(noisy)
+        say("waiting for D^ to the decision, and checking it", 2)
         exchange, certificate = self._restored(noisy, decision)
         dossier = self._written(exchange, steps)
+        say("clearing the markets with D^", 3)
         cleared, repair = self._cleared(exchange)
         if _own_vector(repair) is None:
             dossier = dossier.with_evaluation(cleared)
         if cleared.felt is None:
             self._abandon("not cleared")
             return LeaderResult(self.round_id, dossier, certificate, cleared, repair, None)
+        say("telling the follower the commitment", 4)
         reply = self._exchanged(4, "commitment", lambda: self._felt(cleared.felt))
         told = reply.body if isinstance(reply, OutcomeMessage) else None
         return LeaderResult(self.round_id, dossier, certificate, cleared, repair, told)
