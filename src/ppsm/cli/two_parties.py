@@ -161,7 +161,7 @@ def run(
         leader = LeaderRound(
             market, who, name, store, transport, home, research=research, patience_s=patience
         )
-        with steps(PARTS) as say:
+        with steps(len(PARTS)) as say:
             result = leader.run(say)
             write_leader_page(home, loaded, result, store.messages(result.round_id))
     _report(home, result, as_json=as_json)

@@ -60,8 +60,14 @@ from ppsm.protocol.tuning import TUNING
 T = TypeVar("T")
 
 STEPS, EVALUATION = "own-steps.json", "evaluation.json"
-# What a round is made of, for whoever waits: D~, the decision, D^, the game, the commitment.
-PARTS = 5
+# What a round is made of, for whoever waits.
+PARTS = (
+    "asking the follower for D~",
+    "deciding with D~",
+    "waiting for D^ to the decision, and checking it",
+    "clearing the markets with D^",
+    "telling the follower the commitment",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +145,7 @@ class LeaderRound:
         ``say`` is told what is waited for, and how many of the ``PARTS`` are done.
         """
         try:
-            result = self._run(say or (lambda _text, _done: None))
+            result = self._run(lambda part: None if say is None else say(PARTS[part], part))
         except BaseException:
             # What ended the round is what its caller must hear, also where a full disk takes no seal either.
             with suppress(OSError, ProtocolError):
@@ -154,22 +160,22 @@ class LeaderRound:
             kept = Transcript(kept_by=self.identity.name, messages=messages)
             write_seal(self.directory, self.identity, kept)
 
-    def _run(self, say: Callable[[str, int], None]) -> LeaderResult:
-        say("asking the follower for D~", 0)
+    def _run(self, begin: Callable[[int], None]) -> LeaderResult:
+        begin(0)
         noisy = self._asked()
-        say("deciding with D~", 1)
+        begin(1)
         decision, steps = self._decided(noisy)
-        say("waiting for D^ to the decision, and checking it", 2)
+        begin(2)
         exchange, certificate = self._restored(noisy, decision)
         dossier = self._written(exchange, steps)
-        say("clearing the markets with D^", 3)
+        begin(3)
         cleared, repair = self._cleared(exchange)
         if _own_vector(repair) is None:
             dossier = dossier.with_evaluation(cleared)
         if cleared.felt is None:
             self._abandon("not cleared")
             return LeaderResult(self.round_id, dossier, certificate, cleared, repair, None)
-        say("telling the follower the commitment", 4)
+        begin(4)
         reply = self._exchanged(4, "commitment", lambda: self._felt(cleared.felt))
         told = reply.body if isinstance(reply, OutcomeMessage) else None
         return LeaderResult(self.round_id, dossier, certificate, cleared, repair, told)
