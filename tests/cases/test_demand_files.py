@@ -142,7 +142,10 @@ WRONG_SHEETS: dict[str, list[list[object]]] = {
     "row 2: demand is something else": [["node", "demand"], [None, "MWh"], [NAMES[0], 71.25]],
     "row 3: its node is no delivery": [["node", "demand_mwh"], [NAMES[0], 71.25], ["Total", 71.25]],
     "row 2: demand_mwh is something else": [["node", "demand_mwh"], [NAMES[0], True]],
-    "row 2: demand_mwh is blank": [["node", "demand_mwh"], [NAMES[0], "=71+1"]],
+    "blank; expected a number; for a formula, open and save the workbook in Excel first.": [
+        ["node", "demand_mwh"],
+        [NAMES[0], "=71+1"],
+    ],
     "and further columns": [[None, "node", "demand_mwh"], [1, NAMES[0], 71.25]],
 }
 # More of what people put into cells; none is a number.

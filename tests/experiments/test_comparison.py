@@ -132,6 +132,7 @@ def test_a_public_comparison_is_shared_as_a_whole(shared: Path) -> None:
     assert "public demonstration data" in text
     assert "The mechanisms at every size of the noise" in text
     assert re.search(r"release \d of \d junctions keep their price within \$0\.05 per MMBtu", text)
+    assert "pale where they keep their price" in text
     assert printed.count("PPSM_p") >= 2
     rows = RowStore(out).rows()
     assert len(rows) == 18

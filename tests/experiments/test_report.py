@@ -175,6 +175,7 @@ def test_the_command_reads_a_directory(tmp_path: Path) -> None:
     RowStore(tmp_path).append(ROWS)
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert done.exit_code == 0, done.output
+    assert f"making tables and figures of {len(ROWS)} rows" in done.stderr
     assert (tmp_path / "report" / "report.html").exists()
     keys = [each.key for each in ROWS]
     RowStore(tmp_path).note_grid("table9", [*keys, (*keys[0][:-1], 7.0)])

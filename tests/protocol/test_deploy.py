@@ -86,9 +86,10 @@ def test_the_commands_of_unit_and_compose_file_run_a_round(tmp_path: Path) -> No
     changed = {"https://follower:8443": f"https://127.0.0.1:{port}", "0.48": "0.2"}
     with served(follower, tmp_path / "gas", port):
         arguments = [changed.get(word, word) for word in leader]
-        subprocess.run(  # noqa: S603
-            [*PPSM, *arguments], cwd=tmp_path / "power", check=True, stdout=subprocess.DEVNULL
+        done = subprocess.run(  # noqa: S603
+            [*PPSM, *arguments], cwd=tmp_path / "power", check=True, capture_output=True, text=True
         )
+    assert "3 of 5  clearing the markets with D^" in done.stderr  # whoever waits sees a clock and the parts
     assert (tmp_path / "power" / "round" / "dossier.json").exists()
     assert Ledger(tmp_path / "gas" / "ledger.db").balance("gas-demand/2026-01-15").spent == 1
 

@@ -23,7 +23,7 @@ from ppsm.protocol import desk as desk_module
 from ppsm.protocol import leader_round
 from ppsm.protocol.desk import FollowerDesk, disagreements
 from ppsm.protocol.dossiers import check_seal
-from ppsm.protocol.leader_round import EVALUATION
+from ppsm.protocol.leader_round import EVALUATION, PARTS
 from ppsm.protocol.messages import (
     FailedMessage,
     Felt,
@@ -89,6 +89,12 @@ def test_a_round_equals_the_mechanism_in_one_process(parties: Parties, name: str
     assert result.told is not None
     assert result.told.value == pytest.approx(cleared.values["follower"])
     assert spent(parties) == 0  # seeded noise is no release
+
+
+def test_who_waits_for_a_round_is_told_of_its_parts(parties: Parties) -> None:
+    told: list[tuple[str, int]] = []
+    parties.leader(parties.in_memory(parties.desk())).run(lambda text, done: told.append((text, done)))
+    assert told == [(text, done) for done, text in enumerate(PARTS)]
 
 
 def test_a_private_round_charges_once(parties: Parties) -> None:

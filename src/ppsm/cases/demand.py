@@ -368,7 +368,10 @@ def _number(file: str, index: int, cell: str, what: str, *, comma: bool) -> floa
         return float(cell.replace("_", "?").replace(",", "." if comma else ","))  # Python allows 1_000
     except ValueError:
         problem = "blank" if not cell.strip() else "something else (withheld, it may be a secret)"
-        fail(file, index, f"{what} is {problem}; expected a number.")
+        # What a program writes as a formula has no result before a spreadsheet has opened and saved it.
+        hint = "; for a formula, open and save the workbook in Excel first"
+        of_sheet = problem == "blank" and Path(file).suffix.lower() in _WORKBOOKS
+        fail(file, index, f"{what} is {problem}; expected a number{hint if of_sheet else ''}.")
 
 
 def _has_decimal_comma(table: _Table, cells: Sequence[str]) -> bool:

@@ -144,8 +144,10 @@ def report(
     from ppsm.experiments.report import write_report
     from ppsm.experiments.store import RowStore
 
-    store = RowStore(directory)
-    rows, missing = store.rows(), store.missing()
+    with steps() as say:
+        say("reading the rows")
+        store = RowStore(directory)
+        rows, missing = store.rows(), store.missing()
     if not rows:
         raise InputError(
             f"there are no rows in '{directory}': run ppsm experiment ... --out {directory} first."
@@ -156,7 +158,9 @@ def report(
             "of them: see the owner's page that ppsm compare has written beside them."
         )
     target = writable_directory(directory / "report" if out is None else out)
-    write_report(rows, target, missing)
+    with steps() as say:
+        say(f"making tables and figures of {len(rows):,} rows")
+        write_report(rows, target, missing)
     if as_json:
         lacks = {grid: count for grid, (count, _) in missing.items()}
         found = {"report": str(target / "report.html"), "rows": len(rows), "missing": lacks}

@@ -13,6 +13,7 @@ from ppsm.cases.sides import market_digest
 from ppsm.cli import options
 from ppsm.cli.app import EXIT_NO_ANSWER, app, examples, interruptible
 from ppsm.cli.output import writable_directory
+from ppsm.cli.progress import steps
 from ppsm.cli.secret import read_secret
 from ppsm.errors import InputError
 from ppsm.extras import insist_on
@@ -141,7 +142,7 @@ def run(
     from ppsm.cases.stress import check_stress
     from ppsm.coordinations import GaucCoordination
     from ppsm.protocol.identities import Identity
-    from ppsm.protocol.leader_round import LeaderRound
+    from ppsm.protocol.leader_round import PARTS, LeaderRound
     from ppsm.protocol.round_pages import write_leader_page
     from ppsm.protocol.round_store import RoundStore
     from ppsm.protocol.shared_market import Market
@@ -160,8 +161,9 @@ def run(
         leader = LeaderRound(
             market, who, name, store, transport, home, research=research, patience_s=patience
         )
-        result = leader.run()
-        write_leader_page(home, loaded, result, store.messages(result.round_id))
+        with steps(len(PARTS)) as say:
+            result = leader.run(say)
+            write_leader_page(home, loaded, result, store.messages(result.round_id))
     _report(home, result, as_json=as_json)
     if not result.cleared.feasible:
         raise typer.Exit(EXIT_NO_ANSWER)

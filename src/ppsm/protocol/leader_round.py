@@ -60,6 +60,14 @@ from ppsm.protocol.tuning import TUNING
 T = TypeVar("T")
 
 STEPS, EVALUATION = "own-steps.json", "evaluation.json"
+# What a round is made of, for whoever waits.
+PARTS = (
+    "asking the follower for D~",
+    "deciding with D~",
+    "waiting for D^ to the decision, and checking it",
+    "clearing the markets with D^",
+    "telling the follower the commitment",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +139,13 @@ class LeaderRound:
         """The round that the directory is for, over or not; none where it is new."""
         return next((each.id for each in self.store.rounds() if each.peer == self.follower), None)
 
-    def run(self) -> LeaderResult:
-        """The whole round; the same call goes on with one that was stopped, and repeats one that is over."""
+    def run(self, say: Callable[[str, int], None] | None = None) -> LeaderResult:
+        """The whole round; the same call goes on with one that was stopped, and repeats one that is over.
+
+        ``say`` is told what is waited for, and how many of the ``PARTS`` are done.
+        """
         try:
-            result = self._run()
+            result = self._run(lambda part: None if say is None else say(PARTS[part], part))
         except BaseException:
             # What ended the round is what its caller must hear, also where a full disk takes no seal either.
             with suppress(OSError, ProtocolError):
@@ -149,17 +160,22 @@ class LeaderRound:
             kept = Transcript(kept_by=self.identity.name, messages=messages)
             write_seal(self.directory, self.identity, kept)
 
-    def _run(self) -> LeaderResult:
+    def _run(self, begin: Callable[[int], None]) -> LeaderResult:
+        begin(0)
         noisy = self._asked()
+        begin(1)
         decision, steps = self._decided(noisy)
+        begin(2)
         exchange, certificate = self._restored(noisy, decision)
         dossier = self._written(exchange, steps)
+        begin(3)
         cleared, repair = self._cleared(exchange)
         if _own_vector(repair) is None:
             dossier = dossier.with_evaluation(cleared)
         if cleared.felt is None:
             self._abandon("not cleared")
             return LeaderResult(self.round_id, dossier, certificate, cleared, repair, None)
+        begin(4)
         reply = self._exchanged(4, "commitment", lambda: self._felt(cleared.felt))
         told = reply.body if isinstance(reply, OutcomeMessage) else None
         return LeaderResult(self.round_id, dossier, certificate, cleared, repair, told)
