@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from benchmarks.leader_bounds import GRID_CELLS, KEPT, Solved, bound, bounds, keep, read
 
