@@ -133,7 +133,22 @@ def test_a_deadline_is_over_when_there_is_no_more() -> None:
 
 
 def test_a_search_ends_after_seconds_of_the_processor_with_what_it_has() -> None:
-    """A market split, which would take hours: every row is to be met exactly, or missed at a cost."""
+    found = solve_mip_with_highs(market_split(), SolveLimits(seconds=600.0, processor_seconds=0.5))
+    assert found.status is Status.INCUMBENT
+    assert not found.interrupted
+    assert found.bound is not None
+    assert found.objective is not None
+    assert found.bound < found.objective
+
+
+def test_no_time_left_is_no_time_and_not_all_of_it() -> None:
+    # HiGHS refuses limits below zero, and the watchdog would come seconds later
+    found = solve_mip_with_highs(market_split(), SolveLimits(seconds=-1.0, processor_seconds=0.5))
+    assert found.objective is None
+
+
+def market_split() -> MixedIntegerProgram:
+    """A program which would take hours: every row is to be met exactly, or missed at a cost."""
     rng = np.random.default_rng(1)
     rows, columns = 6, 50
     weights = rng.integers(0, 100, (rows, columns)).astype(float)
@@ -147,13 +162,7 @@ def test_a_search_ends_after_seconds_of_the_processor_with_what_it_has() -> None
         column_lower=np.zeros(columns + 2 * rows),
         column_upper=np.concatenate([np.ones(columns), np.full(2 * rows, np.inf)]),
     )
-    split = MixedIntegerProgram(program, np.arange(columns + 2 * rows) < columns)
-    found = solve_mip_with_highs(split, SolveLimits(seconds=600.0, processor_seconds=0.5))
-    assert found.status is Status.INCUMBENT
-    assert not found.interrupted
-    assert found.bound is not None
-    assert found.objective is not None
-    assert found.bound < found.objective
+    return MixedIntegerProgram(program, np.arange(columns + 2 * rows) < columns)
 
 
 def test_a_solve_is_given_up_once_nothing_costs_less_and_goes_on_later() -> None:

@@ -362,7 +362,8 @@ def _search(problem: MixedIntegerProgram, limits: SolveLimits, started: float) -
     highs.setOptionValue("presolve_rule_off", UNSOUND_PRESOLVE_RULES)
     _set_tolerance(highs, limits.feasibility)
     if math.isfinite(limits.seconds):
-        highs.setOptionValue("time_limit", limits.seconds)
+        # HiGHS refuses a limit below zero and then has none
+        highs.setOptionValue("time_limit", max(0.0, limits.seconds))
     integer = np.flatnonzero(problem.is_integer)
     _pass(highs, problem.linear, integer if integer.size else None)
     if limits.another_path:

@@ -152,7 +152,7 @@ def test_a_pattern_barely_below_a_target_is_found(seed: int) -> None:
     assert searched(patterns, demand, cost * (1 - 2e-4))._search.cheapest_below_target is None
 
 
-@pytest.mark.parametrize("lie", [0.5, 1.5, -1.0])
+@pytest.mark.parametrize("lie", [0.5, 1.5, -1.0, math.nan, math.inf])
 def test_no_bound_leans_on_the_multipliers_of_the_solver(lie: float, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = PersistentLp.solve
 

@@ -518,3 +518,20 @@ def test_games_with_an_answer_are_not_proven_to_have_none(seed: int) -> None:
     solver = GasAwareCommitment(case)
     if solver.solve(0.0, demand, gap=1e-2, time_limit=60.0, proof=False).leader_cost_usd is not None:
         assert not solver.patterns.have_no_answer(0.0, demand, unlimited)
+
+
+@pytest.mark.parametrize("seed", [3, 25])
+def test_bids_below_zero_get_no_bound_by_patterns(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their days may cost less than nothing, where the programs of patterns begin to count."""
+    case, demand = steep_game(seed)
+    bids = tuple(replace(bid, price_usd_per_mwh=bid.price_usd_per_mwh - 300.0) for bid in case.bids)
+    paid = replace(case, bids=bids)
+    best = GasAwareCommitment(paid).solve(0.0, 0.7 * demand, gap=1e-6, time_limit=60.0)
+    assert best.status is Status.PROVEN_OPTIMAL
+    assert best.leader_cost_usd is not None
+    assert best.leader_cost_usd < 0.0
+    assert PricePatterns(Followers(paid)).search(0.0, 0.7 * demand) is None
+    monkeypatch.setattr("ppsm.markets.gauc.solver.can_enumerate", lambda _: False)
+    found = GasAwareCommitment(paid).solve(0.0, 0.7 * demand, gap=1e-3, time_limit=10.0)
+    assert found.bound_from != "price patterns"
+    assert (found.bound_usd or -math.inf) <= best.leader_cost_usd + 1.0

@@ -259,8 +259,10 @@ def _share(seat: _Seat, best_bound: float, best: Incumbent | None) -> float:
         return 1.0
     if best is None:
         return TUNING.lagging
-    share = (best.objective - best_bound) / (best.objective - seat.bound)
-    return max(TUNING.least_share, share)
+    lacks = best.objective - seat.bound
+    if lacks <= 0.0:  # all bounds have met the best point, but for rounding
+        return 1.0
+    return max(TUNING.least_share, (best.objective - best_bound) / lacks)
 
 
 def _allowed(limits: SearchLimits, best: Incumbent | None) -> float:

@@ -63,7 +63,12 @@ class PricePatterns:
         self._pressure = PressureCheck(followers.gas.market, self._places)
 
     def search(self, power_stress: float, demand_mwh: FloatArray) -> "DemandPatterns | None":
-        """The search at a demand; None where gas is wanted that cannot come."""
+        """The search at a demand; None where gas is wanted that cannot come.
+
+        None too where a bid is below zero: programs of patterns count costs from zero on.
+        """
+        if any(bid.price_usd_per_mwh < 0.0 for bid in self._followers.case.bids):
+            return None
         withdrawal = self._followers.gas.market.withdrawal_mwh(demand_mwh)
         gives = withdrawal < 0
         areas = self._network(gives)

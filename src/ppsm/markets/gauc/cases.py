@@ -5,7 +5,8 @@ the boxes are remembered, by junction, for all demands and networks of a power s
 splits: noise then costs one linear program for each box that says too little, and a few where the last ones
 must be split further, instead of a search over integers. A box
 counts as dear, or as empty, only by weak duality, computed here from the multipliers that HiGHS has found:
-whatever these are, the bound holds, so that no second opinion is needed.
+whatever these are, the bound holds for the program, so that no second opinion on it is needed. Cuts, flows
+and the first box are those of every search of patterns.
 """
 
 import heapq
@@ -236,10 +237,10 @@ def weak_bound(
 ) -> tuple[float, float]:
     """What columns within bounds cost at least, by any prices of rows, and the size of the largest terms.
 
-    Prices of sides that a row does not have count as zero.
+    Prices of sides that a row does not have count as zero, and so do those that are no numbers.
     """
     side = np.where(prices > 0, program.row_lower, program.row_upper)
-    used = np.where(np.isfinite(side), prices, 0.0)
+    used = np.where(np.isfinite(side) & np.isfinite(prices), prices, 0.0)
     rows = used * np.where(np.isfinite(side), side, 0.0)
     reduced = cost - program.matrix.T @ used
     at = np.where(reduced > 0, bounds[0], bounds[1])

@@ -211,6 +211,7 @@ class PatternSearch:
             counted.program, areas, root, self._cases, self._open, below_usd, self._seconds_left
         )
         if found is None:
+            self._cases = None  # it would end so again
             return None
         # what is learned in a search makes no branch cheaper: what was dear stays dear below a lower limit
         self._open, self._dear_from_usd = found.open_, below_usd

@@ -373,7 +373,7 @@ class Search:
 
     def _prove_with_floors(self, best: GameAnswer, gap: float) -> bool:
         """Levels that every answer better by a gap must have, and UC at them; whether none is that good."""
-        target = best.power.leader_cost_usd * (1 - TUNING.target_share_of_gap * gap)
+        target = _below(best.power.leader_cost_usd, gap)
         self._say("price floors")
         proof = self.solver.floors.levels(self.power_stress, self.demand, target, best, self.left)
         if proof.nothing:
@@ -407,7 +407,7 @@ class Search:
         if self.best is not None:
             if not proof:
                 return
-            target = self.best.power.leader_cost_usd * (1 - TUNING.target_share_of_gap * self.gap)
+            target = _below(self.best.power.leader_cost_usd, self.gap)
         patterns.look_below(target)
         for _ in range(TUNING.pattern_searches):
             patterns.run(self.left)
@@ -486,3 +486,8 @@ class Search:
             solved=self.solved,
             seconds=time.perf_counter() - self.started,
         )
+
+
+def _below(cost_usd: float, gap: float) -> float:
+    """What is clearly better than an answer; bids below zero make costs that are below zero too."""
+    return cost_usd - TUNING.target_share_of_gap * gap * abs(cost_usd)
