@@ -128,6 +128,14 @@ def test_what_is_no_vector_of_numbers_is_refused(data: Any, found: str) -> None:
         Sensitive(data, dataset="x", unit="MW", entry_names=["south", "north"])
 
 
+@pytest.mark.parametrize("hidden", [np.ma.masked, np.ma.array(1.0, mask=True)])
+def test_what_a_mask_hides_is_no_number(hidden: Any) -> None:
+    data = {"south": hidden, "north": 2.0}
+    assert np.isnan(as_numbers(aligned(data, ["south", "north"], "the data"), "the data")[0])
+    with pytest.raises(InputError, match="of 'south' is no number"):
+        Sensitive(data, dataset="x", unit="MW", entry_names=["south", "north"])
+
+
 def test_axes_that_cannot_be_told_apart_need_their_names() -> None:
     square = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]])
     names = ["d[0, 0]", "d[0, 1]", "d[1, 0]", "d[1, 1]"]

@@ -5,6 +5,7 @@ brackets. Labels of several parts (a table of zone x hour, a MultiIndex) may com
 Numbers without labels, such as a list or an array, go by position.
 """
 
+import math
 import re
 import sys
 from collections import Counter
@@ -138,7 +139,8 @@ def _of_mapping(given: Mapping[Any, Any]) -> Labelled:
         inner = labelled(value)
         if inner is None:
             labels.append(_parts(key))
-            values.append(np.asarray(value)[()] if getattr(value, "ndim", None) == 0 else value)
+            entry = math.nan if np.ma.is_masked(value) else value  # what it hides is no number
+            values.append(np.asarray(entry)[()] if getattr(entry, "ndim", None) == 0 else entry)
         else:
             labels.extend((str(key), *parts) for parts in inner.labels)
             values.extend(inner.values)

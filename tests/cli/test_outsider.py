@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from ppsm import Ledger
 from ppsm.cases.schema import builtin_directory
 from ppsm.cli import app
+from ppsm.cli.output import interrupted
 from ppsm.cli.secret import at_the_truth, owner_directory
 from ppsm.errors import InputError, LedgerError, PrivacyError
 from ppsm.privacy import LedgerKeeper
@@ -357,6 +358,31 @@ def test_a_tradeoff_of_a_secret_case_remembers_nothing_where_others_read(tmp_pat
     assert isinstance(refused.exception, InputError)
     assert "whose commitments tell of its demand" in str(refused.exception)
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_tradeoff_of_a_secret_case_does_not_say_that_its_market_has_no_answer(tmp_path: Path) -> None:
+    """Neither by an exit code nor in a log: the reason is for the owner alone."""
+    mine = tmp_path / "mine"
+    shutil.copytree(builtin_directory("two_node"), mine)
+    for file, old, new in (
+        ("supplies", "city,1,500,", "city,1,10,"),
+        ("deliveries", "city,800,", "city,1000,"),
+    ):
+        text = (mine / f"{file}.csv").read_text(encoding="utf-8")
+        (mine / f"{file}.csv").write_text(text.replace(old, new), encoding="utf-8")
+    given = ["--case", str(mine), "--power-stress", "0", "--gas-stress", "1", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, ["tradeoff", *given, "--draws", "1"])
+    assert done.exit_code == 0
+    assert "answer" not in done.output
+    why = tmp_path / "out" / "owner" / "not-measured.txt"
+    assert "has no answer" in why.read_text(encoding="utf-8")
+    assert stat.S_IMODE(why.stat().st_mode) == 0o600
+
+
+def test_an_interrupted_run_at_a_secret_does_not_count_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+    for counted in (True, False):
+        interrupted(7, 27, Path("out"), counted=counted)
+        assert ("7 of 27" in capsys.readouterr().err) == counted
 
 
 def test_a_demand_may_come_through_a_pipe(place: Path) -> None:

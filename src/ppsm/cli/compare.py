@@ -18,7 +18,14 @@ from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import Steps, steps
-from ppsm.cli.secret import at_the_truth, owner_console, owner_directory, read_secret
+from ppsm.cli.secret import (
+    at_the_truth,
+    is_for_owner,
+    owner_console,
+    owner_directory,
+    read_secret,
+    say_to_owner,
+)
 from ppsm.errors import InputError, PpsmError
 from ppsm.files import OWNER_MODE, write_atomically
 
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
     from ppsm.experiments.pages import ExampleRelease
     from ppsm.experiments.run import Tally
 
-REPORT, TABLE = "report.html", "compare.csv"
+REPORT, TABLE, TROUBLE = "report.html", "compare.csv", "not-measured.txt"
 
 
 @app.command(
@@ -100,6 +107,7 @@ def _run(job: "Job", *, as_json: bool) -> None:
     from ppsm.experiments.comparison import kept_release, private_example, public_example
     from ppsm.experiments.pages import shareable_page
 
+    counted = job.public or is_for_owner()
     kept = kept_release(job)  # another job's files are refused before any work
     with steps(len(job.instances)) as say:
         say("building the markets")
@@ -121,10 +129,10 @@ def _run(job: "Job", *, as_json: bool) -> None:
                     _write_for_owner(job, example, comparison)
         except KeyboardInterrupt:
             done = len(job.store.rows())
-            raise interrupted(done, len(job.instances), job.store.directory) from None
+            raise interrupted(done, len(job.instances), job.store.directory, counted=counted) from None
     _print(job, example, comparison, trouble, as_json=as_json)
     if not comparison.complete:
-        raise interrupted(len(comparison.rows), len(job.instances), job.store.directory)
+        raise interrupted(len(comparison.rows), len(job.instances), job.store.directory, counted=counted)
 
 
 def _row_by_row(tell: Steps) -> "Callable[[Tally], None]":
@@ -178,20 +186,19 @@ def _print(
         shared |= {"complete": comparison.complete, "rows": rows, "conclusion": comparison.sentences}
     if as_json:
         sys.stdout.write(json.dumps(shared, indent=2, allow_nan=False) + "\n")
-    if not (as_json and job.public) and (comparison.rows or trouble):
-        _print_comparison(job, comparison, trouble)
+    if trouble:
+        say_to_owner(trouble, job.owner / TROUBLE)
+    elif comparison.rows and not (as_json and job.public):
+        _print_comparison(job, comparison)
     if not as_json:
         paths = f"\nReport to share: {shared['report']}\nFor the owner only: {shared['owner_report']}"
         Console().print(escape(paths), highlight=False, soft_wrap=True)
 
 
-def _print_comparison(job: "Job", comparison: "Comparison", trouble: str) -> None:
+def _print_comparison(job: "Job", comparison: "Comparison") -> None:
     console = Console() if job.public else owner_console(job.owner / REPORT)
     kind = "public data, seeded noise: not private" if job.public else "for the owner only: do not pass on"
     console.print(escape(f"\n{job.setting.case.title}: {job.setting.cell} ({kind})"), highlight=False)
-    if trouble:
-        console.print(escape(trouble), highlight=False, soft_wrap=True)
-        return
     console.print(summary_lines(comparison.summaries, by_alpha=True))
     for sentence in comparison.sentences:
         console.print(f"- {sentence}", highlight=False)

@@ -46,10 +46,11 @@ def summary_lines(
     return table
 
 
-def interrupted(done: int, planned: int, directory: Path) -> typer.Exit:
-    """Say what is kept of runs that Ctrl-C has ended; the command is left with what is returned."""
-    sys.stderr.write(
-        f"interrupted after {done} of {planned} runs, which are kept in {directory}: run the same command "
-        "again to go on.\n"
-    )
+def interrupted(done: int, planned: int, directory: Path, *, counted: bool) -> typer.Exit:
+    """Say what is kept of runs that Ctrl-C has ended; the command is left with what is returned.
+
+    How many they are is left out where they are runs at a secret and others read (``counted``).
+    """
+    runs = f" after {done} of {planned} runs, which are kept" if counted else "; what was done is kept"
+    sys.stderr.write(f"interrupted{runs} in {directory}: run the same command again to go on.\n")
     return typer.Exit(EXIT_INTERRUPTED)

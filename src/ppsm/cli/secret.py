@@ -4,16 +4,18 @@ import logging
 import os
 import stat
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from ppsm.cases import Case, read_demand
 from ppsm.cli.progress import Steps
 from ppsm.errors import InputError
-from ppsm.files import sync_directory
+from ppsm.files import OWNER_MODE, sync_directory, write_atomically
 from ppsm.privacy import Sensitive
 
 
@@ -105,9 +107,17 @@ def at_the_truth(say: Steps, *, public: bool) -> Iterator[Steps]:
     before = logging.root.manager.disable
     logging.disable()
     try:
-        yield lambda _text, _done=None: None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield lambda _text, _done=None: None
     finally:
         logging.disable(before)
+
+
+def say_to_owner(trouble: str, file: Path) -> None:
+    """Why there is nothing to show of work at a secret: no exit code and no log, which would tell of it."""
+    write_atomically(file, trouble + "\n", mode=OWNER_MODE)
+    owner_console(file).print(escape(trouble), highlight=False, soft_wrap=True)
 
 
 def owner_console(kept: Path) -> Console:

@@ -17,8 +17,15 @@ from ppsm.cli import options
 from ppsm.cli.app import app, examples
 from ppsm.cli.output import interrupted, summary_lines, writable_directory
 from ppsm.cli.progress import steps
-from ppsm.cli.secret import at_the_truth, owner_console, owner_directory, refuse_to_remember
-from ppsm.errors import InputError
+from ppsm.cli.secret import (
+    at_the_truth,
+    is_for_owner,
+    owner_console,
+    owner_directory,
+    refuse_to_remember,
+    say_to_owner,
+)
+from ppsm.errors import InputError, PpsmError
 from ppsm.extras import insist_on
 from ppsm.files import OWNER_MODE, write_atomically
 
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     from ppsm.experiments.store import RowStore
     from ppsm.experiments.summaries import Summary
 
-TABLE, FIGURE = "tradeoff.csv", "tradeoff.svg"
+TABLE, FIGURE, TROUBLE = "tradeoff.csv", "tradeoff.svg", "not-measured.txt"
 
 
 @app.command(
@@ -78,6 +85,7 @@ def tradeoff(
     )
     grid = Grid.one_by_one(f"tradeoff with {draws} draws", loaded, loaded.name, limits, instances)
     store = RowStore(directory) if public else RowStore(directory, mode=OWNER_MODE)
+    counted = public or is_for_owner()
     store.rows()  # foreign files are refused before any work
     store.insist_on(grid.settings)
     with steps(len(instances)) as say, at_the_truth(say, public=public) as tell:
@@ -91,10 +99,15 @@ def tradeoff(
         try:
             found = run_on_one_cell(grid, store, Workspace(loaded, cache, limits=limits), advance)
         except KeyboardInterrupt:
-            raise interrupted(0, len(instances), directory) from None
+            raise interrupted(0, len(instances), directory, counted=counted) from None
+        except PpsmError as error:
+            if public:
+                raise
+            say_to_owner(f"there is no trade-off: {error}", directory / TROUBLE)
+            return
     _finish(store, found.summaries, public=public, as_json=as_json)
     if not found.complete:
-        raise interrupted(len(found.rows), len(instances), directory)
+        raise interrupted(len(found.rows), len(instances), directory, counted=counted)
 
 
 def _finish(store: "RowStore", summaries: "list[Summary]", *, public: bool, as_json: bool) -> None:
