@@ -10,7 +10,7 @@ from benchmarks.side_by_side import OURS, REFERENCE, SOLVERS, Row, Verdicts, run
 
 pytest.importorskip("pyscipopt")
 
-SECONDS = 10.0
+SECONDS = 15.0
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -224,7 +224,8 @@ def test_threads_that_share_a_mechanism_share_no_noise_and_no_budget(tmp_path: P
 def test_forks_in_the_middle_of_releases_share_no_noise(ledger: Ledger) -> None:
     """A thread forks while another holds the ledger and the sampler, and its children release at once.
 
-    A child whose copy of SQLite believes that somebody holds the file, for ever, is refused and not charged.
+    A child whose copy of SQLite believes that somebody holds the file, for ever, is refused and not charged;
+    one that was forked while another thread held a lock within SQLite waits for ever, and releases nothing.
     """
     mechanism, (reader, writer) = LaplaceMechanism(alpha=5.0), os.pipe()
 
@@ -237,6 +238,7 @@ def test_forks_in_the_middle_of_releases_share_no_noise(ledger: Ledger) -> None:
                 warnings.simplefilter("ignore")  # forks beside threads are what is tried
                 child = os.fork()
             if child == 0:
+                signal.alarm(30)  # ends a child that waits for ever
                 with suppress(LedgerError):
                     said = release() + "\n"
                     os.write(writer, said.encode())
