@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ppsm.experiments.pages import ExampleRelease
     from ppsm.experiments.run import Tally
 
-REPORT, TABLE, TROUBLE = "report.html", "compare.csv", "not-measured.txt"
+REPORT, TABLE = "report.html", "compare.csv"
 
 
 @app.command(
@@ -187,7 +187,7 @@ def _print(
     if as_json:
         sys.stdout.write(json.dumps(shared, indent=2, allow_nan=False) + "\n")
     if trouble:
-        say_to_owner(trouble, job.owner / TROUBLE)
+        say_to_owner(trouble, job.owner / REPORT, job.owner / REPORT)
     elif comparison.rows and not (as_json and job.public):
         _print_comparison(job, comparison)
     if not as_json:

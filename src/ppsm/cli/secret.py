@@ -1,5 +1,6 @@
 """What commands on the owner's side share: the secret, and a directory and a screen for one reader."""
 
+import html
 import logging
 import os
 import stat
@@ -114,10 +115,14 @@ def at_the_truth(say: Steps, *, public: bool) -> Iterator[Steps]:
         logging.disable(before)
 
 
-def say_to_owner(trouble: str, file: Path) -> None:
-    """Why there is nothing to show of work at a secret: no exit code and no log, which would tell of it."""
-    write_atomically(file, trouble + "\n", mode=OWNER_MODE)
-    owner_console(file).print(escape(trouble), highlight=False, soft_wrap=True)
+def say_to_owner(trouble: str, file: Path, kept: Path) -> None:
+    """Why there is nothing to show of work at a secret: no exit code and no log, which would tell of it.
+
+    A log names what is ``kept`` where all went well, as it does then.
+    """
+    text = html.escape(trouble) if file.suffix == ".html" else trouble
+    write_atomically(file, text + "\n", mode=OWNER_MODE)
+    owner_console(kept).print(escape(trouble), highlight=False, soft_wrap=True)
 
 
 def owner_console(kept: Path) -> Console:

@@ -103,7 +103,7 @@ def tradeoff(
         except PpsmError as error:
             if public:
                 raise
-            say_to_owner(f"there is no trade-off: {error}", directory / TROUBLE)
+            say_to_owner(f"there is no trade-off: {error}", directory / TROUBLE, directory)
             return
     _finish(store, found.summaries, public=public, as_json=as_json)
     if not found.complete:
