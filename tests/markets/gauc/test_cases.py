@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.markets.gauc.test_pattern_rows import AREAS, STEPS, box
+from tests.markets.gauc.test_pattern_rows import AREAS, box, full_pipe
 from tests.markets.small_games import steep_game
 
 from ppsm.arrays import FloatArray
@@ -21,7 +21,7 @@ from ppsm.markets.gauc.cases import (
     cheapest_by_cases,
     weak_bound,
 )
-from ppsm.markets.gauc.patterns import BurnBox, PatternBox, PatternProgram, PatternSpace
+from ppsm.markets.gauc.patterns import PatternBox, PatternProgram
 from ppsm.markets.gauc.relaxation import Cut
 from ppsm.markets.model.followers import Followers
 from ppsm.markets.tuning import TUNING
@@ -35,16 +35,7 @@ def unlimited() -> float:
 
 def program_by_hand(weight: float) -> PatternProgram:
     """A burn of 6 saves 600 $ and asks for a level that costs the weight, one of 2 saves 200 without."""
-    space = PatternSpace(
-        areas=AREAS,
-        steps=STEPS,
-        withdrawal_mwh=np.array([8.0, 2.0]),
-        burn=BurnBox(np.array([0.0]), np.array([6.0]), (0.0, 6.0)),
-        area_of_place=np.array([1]),
-        area_of_level=np.array([1]),
-        root=box((0, 0), (2, 2)),
-    )
-    program = PatternProgram(space, np.array([1, 2]), np.array([4.0]), 1e6)
+    program = PatternProgram(full_pipe(), np.array([1, 2]), np.array([4.0]), 1e6)
     program.add_cut(Cut(1000.0, np.array([100.0]), np.array([weight])))
     return program
 

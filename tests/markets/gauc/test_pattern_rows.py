@@ -33,6 +33,19 @@ def box(lowest: tuple[int, int], highest: tuple[int, int]) -> PatternBox:
     return PatternBox(np.array(lowest), np.array(highest))
 
 
+def full_pipe() -> PatternSpace:
+    """All patterns of these two areas."""
+    return PatternSpace(
+        areas=AREAS,
+        steps=STEPS,
+        withdrawal_mwh=np.array([8.0, 2.0]),
+        burn=BurnBox(np.array([0.0]), np.array([6.0]), (0.0, 6.0)),
+        area_of_place=np.array([1]),
+        area_of_level=np.array([1]),
+        root=box((0, 0), (2, 2)),
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "narrowed"),
     [
@@ -83,15 +96,7 @@ def test_bounds_of_supplies_and_flows(
     ],
 )
 def test_the_cheapest_pattern_of_a_full_pipe(weight: float, bound: float, pattern: tuple[int, int]) -> None:
-    space = PatternSpace(
-        areas=AREAS,
-        steps=STEPS,
-        withdrawal_mwh=np.array([8.0, 2.0]),
-        burn=BurnBox(np.array([0.0]), np.array([6.0]), (0.0, 6.0)),
-        area_of_place=np.array([1]),
-        area_of_level=np.array([1]),
-        root=box((0, 0), (2, 2)),
-    )
+    space = full_pipe()
     flows = space.largest_flows()
     assert flows == pytest.approx([4.0])
     program = PatternProgram(space, np.array([1, 2]), np.asarray(flows), 1e6)

@@ -78,8 +78,9 @@ class Restarting:
     """The two trees, which start again where they have come to a halt, with the best incumbent so far.
 
     Which sides a tree splits first depends on the last digits of LPs. Most are small; of one that is not
-    another attempt, from other bases, is small as a rule. One whose bound rises is left alone, as large trees
-    of wide bands are; where two have come to nothing the one whose bound is better is gone on with.
+    another attempt, from other bases, is small as a rule. One whose bound nears its best point is left
+    alone, as large trees of wide bands are; where two have come to nothing the one whose bound is better is
+    gone on with.
     """
 
     def __init__(
