@@ -30,8 +30,9 @@ STUBBORN = (
 
 SLOW = (
     "import time\n"
-    "print('ready', flush=True)\n"
-    "try: time.sleep(60)\n"
+    "try:\n"  # before it says so, or the key might be pressed in between
+    "    print('ready', flush=True)\n"
+    "    time.sleep(60)\n"
     "except KeyboardInterrupt:\n"
     "    while time.process_time() < 2.5: pass\n"
 )
